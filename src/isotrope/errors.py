@@ -1,0 +1,34 @@
+"""The few errors that isotrope raises on purpose.
+
+Each message is one sentence a user can act on: what was found, what was expected, what to do.
+The command line prints it and leaves with exit code 2.
+"""
+
+
+class IsotropeError(Exception):
+    """Base of every error that isotrope raises on purpose."""
+
+
+class InputError(IsotropeError):
+    """The input (file, array, model, option) cannot be used as it is."""
+
+
+class MissingExtra(IsotropeError):
+    """An optional dependency is needed; the message names its pip command."""
+
+    def __init__(self, package: str, extra: str, what: str) -> None:
+        super().__init__(
+            f"{what} needs the package {package!r}, which is not installed; run: pip install 'isotrope[{extra}]'."
+        )
+
+
+class StoreError(IsotropeError):
+    """A run folder cannot be read or written."""
+
+
+class MergeError(IsotropeError):
+    """Two statistics do not describe the same kind of rows and cannot be added."""
+
+
+class Undefined(IsotropeError):
+    """A measure has no value on this input; the message is the reason."""

@@ -1,0 +1,17 @@
+"""Measures: pure functions of a statistic, one file each; a new file here adds its measures everywhere.
+
+Each measure is importable by its name: `from isotrope.measures import isoscore`.
+"""
+
+import pkgutil
+from importlib import import_module
+
+from isotrope.measures.measure import GROUPS, MEASURES, Measure, get, select
+
+for _module in pkgutil.iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
+
+# After the imports, so that a measure's name stands for the measure and not for the file it is in.
+globals().update({record.name: record for record in MEASURES})
+
+__all__ = ["GROUPS", "MEASURES", "Measure", "get", "select"]

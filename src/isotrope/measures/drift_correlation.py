@@ -1,0 +1,138 @@
+"""Whether layers that drift further from the origin are also the less isotropic ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from isotrope.errors import Undefined
+from isotrope.measures.measure import measure
+
+Vector = NDArray[np.float64]
+
+_PAPER = "Godey et al. 2024 (anisotropy), Figs. 5 and 11"
+_BLIND = (
+    "Layers are not exchangeable: independent random walks of 13 layers look significant 36 times in 100, "
+    "so p describes and proves nothing."
+)
+
+#: Up to this many layers all orders are tried; beyond, a fixed number of seeded random ones.
+_ALL_ORDERS_UP_TO = 8
+_RANDOM_ORDERS = 20_000
+
+
+class LayerReadings(NamedTuple):
+    """Drift norm and mean cosine of each layer of one model, (layers,) each."""
+
+    drift_norm: Vector
+    mean_cosine: Vector
+
+
+def _checked(r: LayerReadings) -> LayerReadings:
+    keep = np.isfinite(r.drift_norm) & np.isfinite(r.mean_cosine)
+    drift, cosine = np.asarray(r.drift_norm)[keep], np.asarray(r.mean_cosine)[keep]
+    if len(drift) < 3:
+        raise Undefined(f"a correlation over layers needs at least three layers, found {len(drift)}")
+    if np.ptp(drift) == 0 or np.ptp(cosine) == 0:
+        raise Undefined("all layers have the same value, so their correlation is undefined")
+    return LayerReadings(drift, cosine)
+
+
+def _coefficient(x: Vector, y: Vector) -> float:
+    dx, dy = x - x.mean(), y - y.mean()
+    return float(dx @ dy / math.sqrt(float(dx @ dx) * float(dy @ dy)))
+
+
+def _permutation_p(x: Vector, y: Vector) -> float:
+    """Two-sided: the share of orders of y whose correlation with x is at least as strong."""
+    dx = (x - x.mean()) / np.linalg.norm(x - x.mean())
+    dy = (y - y.mean()) / np.linalg.norm(y - y.mean())
+    observed = abs(float(dx @ dy)) - 1e-12
+    if len(x) <= _ALL_ORDERS_UP_TO:
+        orders = np.array(list(permutations(range(len(x)))))
+        return float(np.mean(np.abs(dy[orders] @ dx) >= observed))
+    rng = np.random.default_rng(0)
+    orders = rng.permuted(np.tile(np.arange(len(x)), (_RANDOM_ORDERS, 1)), axis=1)
+    hits = int((np.abs(dy[orders] @ dx) >= observed).sum())
+    return (hits + 1) / (_RANDOM_ORDERS + 1)  # the observed order is one of the orders
+
+
+def _ranks(r: LayerReadings) -> LayerReadings:
+    r = _checked(r)
+    return LayerReadings(stats.rankdata(r.drift_norm), stats.rankdata(r.mean_cosine))
+
+
+def _asymptotic(test: Callable[..., tuple[float, float]], r: LayerReadings) -> float:
+    return float(test(*_checked(r))[1])
+
+
+def _add(
+    name: str, title: str, says: str, bounds: tuple[float, float], function: Callable[[LayerReadings], float]
+) -> None:
+    measure(
+        "layers",
+        name=name,
+        title=title,
+        says=says,
+        range=bounds,
+        better=None,
+        invariant=("rotation", "scale"),
+        estimate=False,
+        formula="correlation over layers of drift_norm with mean_cosine; p: share of orders of the layers as strong",
+        paper=_PAPER,
+        blind=_BLIND,
+    )(function)
+
+
+_COEFFICIENT = "How closely mean cosine follows drift over the layers: 1 rises with it, −1 falls, 0 neither."
+_P = "How often layers in random order would agree as strongly; describes, does not prove."
+_P_ASYMPTOTIC = "The same p by the usual formula, which is wrong for few layers."
+
+_add(
+    "drift_correlation_spearman",
+    "Drift and cosine, rank correlation",
+    _COEFFICIENT,
+    (-1.0, 1.0),
+    lambda r: _coefficient(*_ranks(r)),
+)
+_add(
+    "drift_correlation_spearman_p",
+    "Drift and cosine, rank correlation, permutation p",
+    _P,
+    (0.0, 1.0),
+    lambda r: _permutation_p(*_ranks(r)),
+)
+_add(
+    "drift_correlation_spearman_p_asymptotic",
+    "Drift and cosine, rank correlation, asymptotic p",
+    _P_ASYMPTOTIC,
+    (0.0, 1.0),
+    lambda r: _asymptotic(stats.spearmanr, r),
+)
+_add(
+    "drift_correlation_pearson",
+    "Drift and cosine, linear correlation",
+    _COEFFICIENT,
+    (-1.0, 1.0),
+    lambda r: _coefficient(*_checked(r)),
+)
+_add(
+    "drift_correlation_pearson_p",
+    "Drift and cosine, linear correlation, permutation p",
+    _P,
+    (0.0, 1.0),
+    lambda r: _permutation_p(*_checked(r)),
+)
+_add(
+    "drift_correlation_pearson_p_asymptotic",
+    "Drift and cosine, linear correlation, asymptotic p",
+    _P_ASYMPTOTIC,
+    (0.0, 1.0),
+    lambda r: _asymptotic(stats.pearsonr, r),
+)

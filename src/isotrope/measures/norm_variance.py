@@ -1,0 +1,125 @@
+"""The trade-off between the norm of a type's mean and its variance, and both against frequency."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.measures.measure import Measure, measure
+from isotrope.measures.token_window import enough, regression
+from isotrope.statistics import TokenStatistics, TokenTable
+
+_PAPER = "Yamagiwa and Shimodaira 2024 (norm and variance)"
+_WINDOW = "over types with 10 to 100,000 occurrences"
+_BLIND = "Rare types; with fewer than some hundred types the regression is loose."
+
+Vector = NDArray[np.float64]
+
+
+@measure(
+    "tokens",
+    title="Variation of Q over types",
+    says="How much the squared length differs from one token type to another, relative to its average.",
+    range=(0.0, float("inf")),
+    better=None,
+    invariant=("rotation", "scale"),
+    formula=f"standard deviation of Q_t over its mean, {_WINDOW}",
+    paper=f"{_PAPER}, Fig. 4",
+    blind=_BLIND,
+)
+def squared_norm_variation(t: TokenStatistics | TokenTable) -> float:
+    """Coefficient of variation (ddof 0) of the mean squared norm over token types."""
+    q = enough(t, 2).q
+    return float(q.std() / q.mean())
+
+
+def _trade_off(t: TokenStatistics | TokenTable) -> tuple[float, float]:
+    types = enough(t, 3)
+    return regression(types.m, types.v)
+
+
+@measure(
+    "tokens",
+    title="Slope of V on M",
+    says="How much variance a token type loses for each unit of its mean's squared norm: −1 is a full trade-off.",
+    range=(-float("inf"), float("inf")),
+    better=None,
+    invariant=("rotation", "scale"),
+    formula=f"least-squares slope of V_t on M_t, {_WINDOW}",
+    paper=f"{_PAPER}, Figs. 2 and 4",
+    blind=_BLIND,
+)
+def variance_on_mean_slope(t: TokenStatistics | TokenTable) -> float:
+    """Slope of the variance of types on the squared norm of their means."""
+    return _trade_off(t)[0]
+
+
+@measure(
+    "tokens",
+    title="R² of V on M",
+    says="How closely variance follows the mean's squared norm over token types: 1 exactly on a line.",
+    range=(0.0, 1.0),
+    better=None,
+    invariant=("rotation", "scale"),
+    formula=f"R² of V_t on M_t, {_WINDOW}",
+    paper=f"{_PAPER}, Figs. 2 and 4",
+    blind=_BLIND,
+)
+def variance_on_mean_r2(t: TokenStatistics | TokenTable) -> float:
+    """R² of the variance of types on the squared norm of their means."""
+    return _trade_off(t)[1]
+
+
+def _same(values: Vector) -> Vector:
+    return values
+
+
+def _log(values: Vector) -> Vector:
+    return np.log10(1.0 + values)
+
+
+def _on_frequency(index: int, scale: Callable[[Vector], Vector], part: int) -> Callable[..., float]:
+    """Slope (part 0) or R² (part 1) of Q, M or V (index 0, 1, 2) on log10 n."""
+
+    def function(t: TokenStatistics | TokenTable) -> float:
+        kept = enough(t, 3)
+        return regression(np.log10(kept.n), scale((kept.q, kept.m, kept.v)[index]))[part]
+
+    return function
+
+
+def _family() -> list[Measure]:
+    """Slope and R² of Q, M, V, and of their logarithms, on the logarithm of frequency."""
+    made = []
+    quantities = (("squared_norm", "Q"), ("mean_norm", "M"), ("variance", "V"))
+    for index, (name, letter) in enumerate(quantities):
+        for prefix, scale, what, figure in (
+            ("", _same, f"{letter}_t", "Fig. 7"),
+            ("log_", _log, f"log10(1 + {letter}_t)", "Figs. 11 to 13 and 17"),
+        ):
+            for part, (suffix, word) in enumerate((("slope", "Slope"), ("r2", "R²"))):
+                slope = part == 0
+                record = measure(
+                    "tokens",
+                    name=f"{prefix}{name}_on_frequency_{suffix}",
+                    title=f"{word} of {what} on frequency",
+                    says=(
+                        f"How {what} of a token type changes with each tenfold of its frequency."
+                        if slope
+                        else f"How closely {what} of a token type follows its frequency: 1 exactly."
+                    ),
+                    range=(-float("inf"), float("inf")) if slope else (0.0, 1.0),
+                    better=None,
+                    invariant=("rotation",) if prefix or slope else ("rotation", "scale"),
+                    degree=2 if slope and not prefix else 0,
+                    formula=f"{word} of {what} on log10 n_t, {_WINDOW}",
+                    paper=f"{_PAPER}, {figure}",
+                    blind=_BLIND,
+                )
+                made.append(record(_on_frequency(index, scale, part)))
+    return made
+
+
+FREQUENCY_MEASURES = _family()

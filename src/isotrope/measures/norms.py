@@ -1,0 +1,115 @@
+"""Squared lengths: of the rows, of their mean, of what is left after the mean is removed."""
+
+import math
+
+from isotrope.errors import Undefined
+from isotrope.measures.measure import measure
+from isotrope.statistics import Moments
+
+_PAPER = "Yamagiwa and Shimodaira 2024 (norm and variance), Eqs. 4 to 8"
+_ANY = (0.0, math.inf)
+
+
+def _some(m: Moments) -> Moments:
+    if m.n < 1:
+        raise Undefined("there are no rows")
+    return m
+
+
+@measure(
+    "moments",
+    title="Drift norm",
+    says="Length of the mean row: how far the whole space has drifted from the origin.",
+    range=_ANY,
+    better="lower",
+    degree=1,
+    formula="‖μ‖₂",
+    paper="Godey et al. 2024 (anisotropy), section 3.3",
+    blind="The scale of the rows: compare it with their length (drift_share).",
+)
+def drift_norm(m: Moments) -> float:
+    """Euclidean length of the mean row."""
+    return math.sqrt(float(_some(m).mean @ m.mean))
+
+
+@measure(
+    "moments",
+    title="Mean squared norm Q",
+    says="Average squared length of a row.",
+    range=_ANY,
+    better=None,
+    degree=2,
+    formula="Q = E‖x‖²",
+    paper=_PAPER,
+    blind="Directions.",
+)
+def mean_squared_norm(m: Moments) -> float:
+    """Mean of the squared lengths of the rows."""
+    return _some(m).energy / m.n
+
+
+@measure(
+    "moments",
+    title="Squared norm of the mean M",
+    says="Squared length of the mean row.",
+    range=_ANY,
+    better=None,
+    degree=2,
+    formula="M = ‖E x‖²",
+    paper=_PAPER,
+    blind="Spread around the mean.",
+)
+def mean_norm_squared(m: Moments) -> float:
+    """Squared length of the mean row."""
+    return float(_some(m).mean @ m.mean)
+
+
+@measure(
+    "moments",
+    title="Variance V",
+    says="Average squared distance of a row from the mean row.",
+    range=_ANY,
+    better=None,
+    invariant=("rotation", "shift"),
+    degree=2,
+    formula="V = E‖x − μ‖², accumulated centred",
+    paper=_PAPER,
+    blind="In how many directions the rows spread.",
+)
+def variance(m: Moments) -> float:
+    """Total population variance: trace of the covariance."""
+    return float(_some(m).scatter.trace()) / m.n
+
+
+@measure(
+    "moments",
+    title="Drift share",
+    says="Share of the rows' squared length that is common to all: 0 none, 1 all of it.",
+    range=(0.0, 1.0),
+    better="lower",
+    invariant=("rotation", "scale"),
+    null=lambda n, d: 1.0 / n,
+    formula="M/Q",
+    paper=_PAPER,
+    blind="Dominant directions other than the mean.",
+)
+def drift_share(m: Moments) -> float:
+    """Squared norm of the mean over the mean squared norm."""
+    return min(1.0, float(_some(m).mean @ m.mean) * m.n / m.energy)
+
+
+@measure(
+    "moments",
+    title="Rank-one residual",
+    says="How far the rows are from all being the same: 0 all the same, near 1 no common part.",
+    range=(0.0, 1.0),
+    better="higher",
+    invariant=("rotation", "scale"),
+    null=lambda n, d: math.sqrt(1.0 - 1.0 / n),
+    formula="‖X − 1μᵀ‖_F / ‖X‖_F = √(V/Q)",
+    paper="Dong, Cordonnier and Loukas 2021",
+    blind="In how many directions the rest spreads.",
+)
+def rank_one_residual(m: Moments) -> float:
+    """Distance from the rank-one collapse of pure attention."""
+    return min(1.0, math.sqrt(max(0.0, float(_some(m).scatter.trace())) / m.energy))

@@ -1,0 +1,60 @@
+"""How alike the occurrences of one token type are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isotrope.errors import Undefined
+from isotrope.measures.measure import measure
+from isotrope.measures.token_window import enough, table
+from isotrope.statistics import TokenStatistics, TokenTable
+
+_PAPER = "Ethayarajh 2019"
+_BLIND = "Types seen fewer than 10 or more than 100,000 times; each type counts once, however frequent."
+
+
+def mean_cosine_of(unit_square: float, n: int) -> float:
+    """Mean cosine over distinct pairs of n rows from ‖Σu‖²."""
+    if n < 2:
+        raise Undefined("a cosine between distinct rows needs at least two rows")
+    return (unit_square - n) / (n * (n - 1.0))
+
+
+def _self_similarity(t: TokenStatistics | TokenTable) -> float:
+    types = enough(t, 1)
+    return float(np.mean((types.unit_squares - types.n) / (types.n * (types.n - 1.0))))
+
+
+@measure(
+    "tokens",
+    title="Self-similarity",
+    says="How alike the occurrences of one token type point: 1 the same in every context.",
+    range=(-0.112, 1.0),
+    better=None,
+    invariant=("rotation", "scale"),
+    null=lambda n, d: 0.0,
+    formula="mean over types of the mean cosine between a type's occurrences, types with 10 to 100,000 occurrences",
+    paper=_PAPER,
+    blind=_BLIND,
+)
+def self_similarity(t: TokenStatistics | TokenTable) -> float:
+    """Mean cosine between occurrences of one type, averaged over types."""
+    return _self_similarity(t)
+
+
+@measure(
+    "tokens",
+    title="Self-similarity, adjusted",
+    says="How much more alike occurrences of one type are than any two tokens.",
+    range=(-2.0, 2.0),
+    better=None,
+    invariant=("rotation", "scale"),
+    null=lambda n, d: 0.0,
+    formula="self_similarity − mean cosine of all tokens of the layer",
+    paper=_PAPER,
+    blind=_BLIND,
+)
+def self_similarity_adjusted(t: TokenStatistics | TokenTable) -> float:
+    """Self-similarity minus the layer's mean cosine."""
+    everything = table(t)
+    return _self_similarity(t) - mean_cosine_of(everything.unit_square, int(everything.n.sum()))

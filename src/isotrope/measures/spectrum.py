@@ -1,0 +1,125 @@
+"""The shape of the singular values of the uncentred rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import Undefined
+from isotrope.measures.measure import measure
+from isotrope.statistics import Moments
+
+_YAN = "Yan et al. 2022 (SoftDecay)"
+
+
+def singular_values(m: Moments) -> NDArray[np.float64]:
+    """Singular values of the uncentred rows, (min(n, d),); undefined without rows."""
+    if m.n < 1:
+        raise Undefined("there are no rows")
+    return m.singular_values
+
+
+def skewness(values: NDArray[np.float64]) -> float:
+    """Third standardised moment of values, (k,); undefined where they are all equal."""
+    if len(values) < 2:
+        raise Undefined("skewness needs at least two singular values")
+    centred = values - values.mean()
+    spread = float(np.mean(centred**2))
+    if spread <= 1e-20 * float(np.mean(values**2)):
+        raise Undefined("all singular values are equal, so their skewness is undefined")
+    return float(np.mean(centred**3)) / spread**1.5
+
+
+@measure(
+    "moments",
+    name="explained_variance_1",
+    title="Explained variance, top 1",
+    says="Share of the rows' squared length that lies in the strongest direction (or the k strongest).",
+    range=lambda n, d: (1.0 / min(n, d), 1.0),
+    better="lower",
+    invariant=("rotation", "scale"),
+    formula="EV_k = Σ_{i≤k} σ_i² / Σ σ_i², σ of the uncentred X",
+    paper=f"{_YAN}, Eq. 5 (the published figure code divides by the bottom k instead)",
+    blind="How the rest is spread; the mean counts as a direction.",
+    parameters={"k": 1},
+)
+def explained_variance(m: Moments, k: int = 1) -> float:
+    """Share of the squared Frobenius norm in the top k singular directions.
+
+    >>> explained_variance(np.array([[2.0, 0.0], [0.0, 1.0]]))
+    0.8
+    """
+    squares = singular_values(m) ** 2
+    return float(squares[:k].sum() / squares.sum())
+
+
+@measure(
+    "moments",
+    title="Spectral skewness",
+    says="How far few strong directions stand out of many weak ones: large when a few carry nearly all.",
+    range=lambda n, d: (-(float(max(min(n, d), 2)) ** 0.5), float(max(min(n, d), 2)) ** 0.5),
+    better="lower",
+    invariant=("rotation", "scale"),
+    formula="third standardised moment of σ_i/σ_1",
+    paper=f"{_YAN}, Fig. 2 (its caption says second moment)",
+    blind="Depends on how many singular values there are: compare at equal n and d.",
+)
+def spectral_skewness(m: Moments) -> float:
+    """Skewness of the normalised singular values."""
+    return skewness(singular_values(m))
+
+
+@measure(
+    "moments",
+    title="Spectral median",
+    says="Strength of the middle direction relative to the strongest: near 0 when most directions have vanished.",
+    range=(0.0, 1.0),
+    better="higher",
+    invariant=("rotation", "scale"),
+    formula="median of σ_i/σ_1",
+    paper=f"{_YAN}, Fig. 2",
+    blind="All but two numbers of the spectrum.",
+)
+def spectral_median(m: Moments) -> float:
+    """Median of the normalised singular values."""
+    values = singular_values(m)
+    return float(np.median(values) / values[0])
+
+
+def _vanished(m: Moments, threshold: float) -> int:
+    values = singular_values(m)
+    return int((values < threshold * values[0]).sum())
+
+
+@measure(
+    "moments",
+    title="Vanished dimensions",
+    says="How many directions have less than a twentieth of the strongest one's strength.",
+    range=lambda n, d: (0.0, float(d)),
+    better="lower",
+    invariant=("rotation", "scale"),
+    estimate=False,
+    formula="number of σ_i/σ_1 < C, C = 0.05: the paper's m − k",
+    paper=f"{_YAN}, section 3.1",
+    blind="A count with a sharp threshold: it has no interval, and with few rows weak directions look weaker.",
+)
+def vanished_dimensions(m: Moments, threshold: float = 0.05) -> float:
+    """Number of singular values below a share of the largest."""
+    return _vanished(m, threshold)
+
+
+@measure(
+    "moments",
+    title="Kept dimensions",
+    says="How many directions have at least a twentieth of the strongest one's strength.",
+    range=lambda n, d: (1.0, float(min(n, d))),
+    better="higher",
+    invariant=("rotation", "scale"),
+    estimate=False,
+    formula="k = ⌈m·P(σ_i/σ_1 ≥ C)⌉, C = 0.05, m = min(n, d)",
+    paper=f"{_YAN}, section 3.1",
+    blind="As vanished_dimensions.",
+)
+def kept_dimensions(m: Moments, threshold: float = 0.05) -> float:
+    """Number of singular values at or above a share of the largest."""
+    return len(singular_values(m)) - _vanished(m, threshold)

@@ -1,0 +1,232 @@
+"""Vectors that someone already has: an array in memory, or files of many formats read in constant memory."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError
+from isotrope.sources.array_files import open_hdf5, open_npy, open_npz, open_safetensors, refuse_names
+from isotrope.sources.batch import Batch, Layer, Rows
+from isotrope.sources.blocks import NARROW, Block, Entry, Piece, dtype_label, entry_block, readable
+from isotrope.sources.provenance import file_facts
+from isotrope.sources.table_files import open_ipc, open_parquet
+
+#: How each kind of file is opened: (path, column, group_by) -> blocks.
+OPENERS: dict[str, Callable[[Path, str | None, str | None], list[Block]]] = {
+    ".npy": open_npy,
+    ".npz": open_npz,
+    ".safetensors": open_safetensors,
+    ".parquet": open_parquet,
+    ".arrow": open_ipc,
+    ".feather": open_ipc,
+    ".ipc": open_ipc,
+    ".h5": open_hdf5,
+    ".hdf5": open_hdf5,
+}
+
+_KNOWN = ", ".join(OPENERS)
+
+_BATCH_BYTES = 16 << 20
+_MIN_BATCH_ROWS = 256
+
+
+class ArraySource:
+    """Rows (n, d) of an array, a torch tensor, a file, a list of files or a folder of files, in order.
+
+    column: the array of a npz, safetensors or HDF5 file, or the column of a parquet or arrow file.
+    group_by: a column, or an array of integers in the same file, whose values become the rows' groups.
+    batch_rows: rows per batch, by default about 16 MiB of float32. exact: float64 whatever is stored.
+
+    >>> source = ArraySource(np.arange(6, dtype=np.float16).reshape(3, 2), batch_rows=2)
+    >>> source.width, source.total
+    (2, 3)
+    >>> for batch in source.batches():
+    ...     print(batch.rows.sequence, batch.layers[0].tolist())
+    [0 1] [[0.0, 1.0], [2.0, 3.0]]
+    [2] [[4.0, 5.0]]
+    """
+
+    unit = "rows"
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        column: str | None = None,
+        group_by: str | None = None,
+        batch_rows: int | None = None,
+        exact: bool = False,
+    ) -> None:
+        if batch_rows is not None and batch_rows < 1:
+            raise InputError(f"batch_rows is {batch_rows}, expected at least 1: leave it out for the default.")
+        self.column = column
+        self.group_by = group_by
+        self.paths = _paths(data)
+        self._blocks = (
+            [_memory_block(data, column, group_by)]
+            if self.paths is None
+            else [block for path in self.paths for block in _open(path, column, group_by)]
+        )
+        self.layers: list[Layer] = [0]
+        self.width = _common_width(self._blocks)
+        self.total = sum(block.rows for block in self._blocks)
+        self.batch_rows = batch_rows or max(_MIN_BATCH_ROWS, _BATCH_BYTES // (4 * self.width))
+        narrow = not exact and all(block.dtype in NARROW for block in self._blocks)
+        self.dtype = np.dtype(np.float32 if narrow else np.float64)
+
+    def batches(self, start: int = 0) -> Iterator[Batch]:
+        """Batch number k holds the rows from k * batch_rows on, across files; earlier ones are not read."""
+        row = start * self.batch_rows
+        for parts in _regroup(self._pieces(row), self.batch_rows):
+            values, groups = self._join(parts)
+            sequence = np.arange(row, row + len(values), dtype=np.uint64)
+            yield Batch({0: values}, Rows(sequence, group=groups))
+            row += len(values)
+
+    def describe(self) -> dict[str, Any]:
+        """Plain data for provenance; files of more than 64 MiB have `sha256_ends` instead of `sha256`."""
+        return {
+            "kind": "vectors",
+            "rows": self.total,
+            "width": self.width,
+            "dtype": ", ".join(sorted({block.dtype for block in self._blocks})),
+            "files": [file_facts(path) for path in self.paths or []],
+            "column": self.column,
+            "group_by": self.group_by,
+        }
+
+    def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
+        """None: vectors have no tokens."""
+        return None
+
+    def _pieces(self, start: int) -> Iterator[Piece]:
+        for block in self._blocks:
+            if start < block.rows:
+                with readable(block.name):
+                    yield from _counted(block, start, self.batch_rows)
+            start = max(start - block.rows, 0)
+
+    def _join(self, parts: Sequence[Piece]) -> Piece:
+        """One C-contiguous copy in native byte order, whatever mixture of views the parts are."""
+        values = np.empty((sum(len(part) for part, _ in parts), self.width), self.dtype)
+        np.concatenate([part for part, _ in parts], out=values, casting="same_kind")
+        groups = [labels for _, labels in parts if labels is not None]
+        return values, np.concatenate(groups) if groups else None
+
+
+def _counted(block: Block, start: int, size: int) -> Iterator[Piece]:
+    """The pieces of a block, refused where a damaged or changed file has not the rows that it announced."""
+    row = start
+    for piece in block.pieces(start, size):
+        row += len(piece[0])
+        yield piece
+    if row != block.rows:
+        raise ValueError(f"it announced {block.rows} rows and holds {row}")
+
+
+def _regroup(pieces: Iterable[Piece], size: int) -> Iterator[list[Piece]]:
+    """The pieces cut and collected into lists of `size` rows each; the last list may have fewer.
+
+    >>> pieces = [(np.zeros((n, 1)), None) for n in (3, 1, 5)]
+    >>> [[len(part) for part, _ in parts] for parts in _regroup(pieces, 4)]
+    [[3, 1], [4], [1]]
+    """
+    parts: list[Piece] = []
+    room = size
+    for values, labels in pieces:
+        low = 0
+        while low < len(values):
+            cut = slice(low, low + room)
+            parts.append((values[cut], None if labels is None else labels[cut]))
+            low += len(parts[-1][0])
+            room -= len(parts[-1][0])
+            if room == 0:
+                yield parts
+                parts, room = [], size
+    if parts:
+        yield parts
+
+
+def _paths(data: Any) -> list[str] | None:
+    """The files that `data` names, as given, folders replaced by their usable files; None for an array."""
+    if isinstance(data, (str, os.PathLike)):
+        return _files(os.fspath(data))
+    if isinstance(data, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in data):
+        if not data:
+            raise InputError("the list of files is empty, expected at least one path: name a file or folder.")
+        return [file for path in data for file in _files(os.fspath(path))]
+    return None
+
+
+def _files(path: str) -> list[str]:
+    if not os.path.isdir(path):
+        return [path]
+    with readable(path):
+        names = sorted(os.listdir(path))
+    files = [os.path.join(path, name) for name in names if _suffix(name) in OPENERS]
+    if not files:
+        raise InputError(f"the folder {path} holds no file of vectors, expected {_KNOWN}: check the folder.")
+    return files
+
+
+def _suffix(path: str) -> str:
+    return Path(path).suffix.lower()
+
+
+def _open(given: str, column: str | None, group_by: str | None) -> list[Block]:
+    path = Path(given)
+    opener = OPENERS.get(_suffix(given))
+    if not path.is_file():
+        raise InputError(f"there is no file {path}, expected a file or folder of vectors: check the path.")
+    if opener is None:
+        raise InputError(
+            f"{path} has the extension {path.suffix!r}, expected {_KNOWN}: convert it, for example with np.save."
+        )
+    if path.stat().st_size == 0:
+        raise InputError(f"{path} is empty (0 bytes), expected vectors: write the file again.")
+    with readable(str(path)):
+        return opener(path, column, group_by)
+
+
+def _common_width(blocks: Sequence[Block]) -> int:
+    first = blocks[0]
+    for block in blocks:
+        if block.width != first.width:
+            raise InputError(
+                f"{block.name} has {block.width} columns and {first.name} has {first.width}, "
+                "expected the same width in all files: leave out those that do not belong."
+            )
+    return first.width
+
+
+def _memory_block(data: Any, column: str | None, group_by: str | None) -> Block:
+    refuse_names("an array in memory", column, group_by)
+    torch = sys.modules.get("torch")  # a tensor can only exist where torch is imported already
+    if torch is not None and isinstance(data, torch.Tensor):
+        dtype = str(data.dtype).removeprefix("torch.")
+        return entry_block("the tensor", Entry(tuple(data.shape), dtype, partial(_tensor_rows, data.detach())))
+    if isinstance(data, np.ma.MaskedArray):
+        raise InputError("got a masked array, expected plain numbers: call filled(np.nan), or remove the masked rows.")
+    if not isinstance(data, np.ndarray):
+        raise InputError(
+            f"got an object of type {type(data).__name__}, expected a numpy array, a torch tensor, a path "
+            "or a list of paths: convert it first, for example with np.asarray."
+        )
+    return entry_block("the array", Entry(data.shape, dtype_label(data.dtype), partial(nullcontext, data)))
+
+
+def _tensor_rows(tensor: Any) -> AbstractContextManager[NDArray[Any]]:
+    """The tensor as an array in memory; numpy has no bfloat16, so that goes by its bits."""
+    import torch
+
+    bits = tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor
+    return nullcontext(bits.numpy(force=True))

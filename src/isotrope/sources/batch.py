@@ -1,0 +1,89 @@
+"""What a source yields: rows of one or more layers, with what is known of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: A layer's number, or its name where a number does not say it ("30.before_norm", "1+6").
+Layer: TypeAlias = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What is known of each row of a batch, shared by all its layers.
+
+    sequence: (n,) uint64, the stable id of the row's sequence: the same number however the input is
+        split, ordered or batched. Rows of one sequence are adjacent and come in one batch. Rows that
+        belong to no sequence (plain vectors) are each a sequence of their own.
+    token: (n,) int64, the row's token type. position: (n,) int64, its place in the sequence.
+    special: (n,) bool, true for tokens that the tokenizer added. group: (n,) str, value of the
+        `group_by` column.
+    """
+
+    sequence: NDArray[np.uint64]
+    token: NDArray[np.int64] | None = None
+    position: NDArray[np.int64] | None = None
+    special: NDArray[np.bool_] | None = None
+    group: NDArray[np.str_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.sequence)
+
+    def take(self, keep: NDArray[Any]) -> Rows:
+        """The rows selected by a mask or an index array."""
+        columns = {f.name: getattr(self, f.name) for f in fields(self)}
+        return Rows(**{k: None if v is None else v[keep] for k, v in columns.items()})
+
+    def starts(self) -> NDArray[np.int64]:
+        """Index of the first row of each sequence, shape (number of sequences,)."""
+        if not len(self.sequence):
+            return np.empty(0, np.int64)
+        new = np.flatnonzero(self.sequence[1:] != self.sequence[:-1]) + 1
+        return np.concatenate(([0], new)).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The rows of some layers, each (n, d), numpy arrays or torch tensors of floats.
+
+    counts: what the source has to report of this batch, added up over the run, such as
+        {"sequences": 32, "truncated_sequences": 1, "truncated_tokens": 40}.
+    """
+
+    layers: Mapping[Layer, Any]
+    rows: Rows
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+class Source(Protocol):
+    """Anything that yields batches, always the same ones in the same order."""
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers that the batches carry, in order."""
+
+    @property
+    def width(self) -> int:
+        """The number of dimensions d of its rows."""
+
+    @property
+    def total(self) -> int | None:
+        """How many `progress` units there are in all (rows or texts), None where unknown."""
+
+    @property
+    def unit(self) -> str:
+        """What `total` counts: "rows" or "texts"."""
+
+    def batches(self, start: int = 0) -> Iterator[Batch]:
+        """The batches from number `start` on."""
+
+    def describe(self) -> dict[str, Any]:
+        """Plain data for provenance: kind, model, files with sizes and hashes, options."""
+
+    def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
+        """The text of token types, None where rows have no tokens."""

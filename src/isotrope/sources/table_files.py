@@ -1,0 +1,223 @@
+"""Files of tables whose rows hold a list of numbers: parquet and arrow (IPC file, IPC stream, feather)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError
+from isotrope.sources.blocks import Block, Piece, check_matrix, listing, pick
+
+#: With these, pyarrow reads a row group piece by piece; by default it loads the whole chunk of a column.
+_PARQUET_STREAMING = {"buffer_size": 1 << 20, "pre_buffer": False}
+
+_IPC_FILE_MAGIC = b"ARROW1"
+
+#: Record batches from the one that holds row `start` on (or before), each with its first row's number.
+_Batches: TypeAlias = Callable[[int, int], Iterator[tuple[int, Any]]]
+
+
+def open_parquet(path: Path, column: str | None, group_by: str | None) -> list[Block]:
+    """The list column of a parquet file, read by row groups in batches."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        schema, rows = file.schema_arrow, file.metadata.num_rows
+    column = _choose(path, schema, column, group_by)
+    batches = partial(_parquet_batches, path, _columns(column, group_by))
+    return [_block(path, schema, rows, column, group_by, batches)]
+
+
+def open_ipc(path: Path, column: str | None, group_by: str | None) -> list[Block]:
+    """The list column of an arrow file or stream, memory-mapped; record batches are read one at a time."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    with pa.memory_map(str(path)) as file, _ipc_reader(file) as reader:
+        schema, is_file = reader.schema, _is_file(reader)
+    column = _choose(path, schema, column, group_by)
+    batches = partial(_ipc_batches, path)
+    # The metadata of a file say how long it is, even if compressed; a stream has to be walked through.
+    rows = ds.dataset(path, format="ipc").count_rows() if is_file else sum(batch.num_rows for _, batch in batches(0, 1))
+    return [_block(path, schema, rows, column, group_by, batches)]
+
+
+def _columns(column: str, group_by: str | None) -> list[str]:
+    return [column] if group_by is None else [column, group_by]
+
+
+def _choose(path: Path, schema: Any, column: str | None, group_by: str | None) -> str:
+    """The name of the column of vectors: the given one, or the only one whose rows are lists of numbers."""
+    import pyarrow as pa
+
+    types: dict[str, Any] = {field.name: field.type for field in schema}
+    if group_by is not None and pa.types.is_nested(pick(str(path), group_by, types)):
+        raise InputError(
+            f"{path} [{group_by}] holds {types[group_by]}, expected one value per row to group by: "
+            "choose another column."
+        )
+    if column is not None:
+        if not _is_list(pick(str(path), column, types)):
+            raise InputError(
+                f"{path} [{column}] holds {types[column]}, expected a list of numbers in each row: "
+                f"choose another column of {listing(types)}."
+            )
+        return column
+    found = [name for name, kind in types.items() if _is_list(kind) and _is_number(kind.value_type)]
+    if len(found) > 1:
+        raise InputError(
+            f"{path} has several columns of lists of numbers ({', '.join(found)}), expected one: "
+            "pick one with --column NAME (column=NAME in Python)."
+        )
+    if not found:
+        raise InputError(
+            f"{path} has the columns {listing(types)}, expected one with a list of numbers in each row: "
+            "store each vector as a list."
+        )
+    return found[0]
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _block(path: Path, schema: Any, rows: int, column: str, group_by: str | None, batches: _Batches) -> Block:
+    """The checked block of a column; its first row says the width where its type does not."""
+    import pyarrow as pa
+
+    name = f"{path} [{column}]"
+    kind = schema.field(column).type
+    if _is_list(kind.value_type):
+        raise InputError(
+            f"{name} holds {kind}, expected one list of numbers in each row: "
+            "flatten or pool the lists of lists first, to one vector per row."
+        )
+    number = _is_number(kind.value_type)
+    dtype = np.dtype(kind.value_type.to_pandas_dtype()).name if number else str(kind.value_type)
+    fixed = pa.types.is_fixed_size_list(kind)
+    width = kind.list_size if fixed else _first_length(name, column, batches)
+    check_matrix(name, (rows, width), dtype)
+    return Block(name, rows, width, dtype, partial(_pieces, name, column, group_by, width, batches))
+
+
+def _first_length(name: str, column: str, batches: _Batches) -> int:
+    for _, batch in batches(0, 1):
+        if batch.num_rows:
+            first = _validated(batch, column).column(column)[0]
+            if not first.is_valid:
+                raise _null_row(name, 0)
+            return len(first)
+    return 0
+
+
+def _pieces(
+    name: str, column: str, group_by: str | None, width: int, batches: _Batches, start: int, size: int
+) -> Iterator[Piece]:
+    columns = _columns(column, group_by)
+    for row, batch in batches(start, size):
+        if row + batch.num_rows <= start:
+            continue
+        _validated(batch, *columns)
+        for low in range(max(start - row, 0), batch.num_rows, size):
+            part = batch.slice(low, size)
+            values = _matrix(name, row + low, part.column(column), width)
+            yield values, None if group_by is None else _labels(part.column(group_by))
+
+
+def _validated(batch: Any, *columns: str) -> Any:
+    """The batch, its offsets checked: arrow trusts those of a damaged file and would read outside of it."""
+    for column in columns:
+        batch.column(column).validate(full=True)
+    return batch
+
+
+def _matrix(name: str, row: int, lists: Any, width: int) -> NDArray[Any]:
+    """The numbers (m, width) of a list array whose first row is number `row`; null numbers become NaN.
+
+    >>> import pyarrow as pa
+    >>> _matrix("x", 0, pa.array([[1.0, 2.0], [3.0, None]]), 2)
+    array([[ 1.,  2.],
+           [ 3., nan]])
+    """
+    import pyarrow.compute as pc
+
+    if lists.null_count:
+        raise _null_row(name, row + pc.index(lists.is_null(), True).as_py())
+    lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
+    ragged = np.flatnonzero(lengths != width)
+    if len(ragged):
+        raise InputError(
+            f"row {row + ragged[0]} of {name} (counted from 0) has {lengths[ragged[0]]} numbers, expected "
+            f"{width} as in row 0: remove that row or make all lists equally long."
+        )
+    values: NDArray[Any] = lists.flatten().to_numpy(zero_copy_only=False)
+    return values.reshape(-1, width)
+
+
+def _null_row(name: str, row: int) -> InputError:
+    return InputError(
+        f"row {row} of {name} (counted from 0) is null, expected a list of numbers: remove the rows without a vector."
+    )
+
+
+def _labels(column: Any) -> NDArray[np.str_]:
+    """The values of a column as text, "null" where there is none."""
+    return np.array(["null" if value is None else str(value) for value in column.to_pylist()], np.str_)
+
+
+def _parquet_batches(path: Path, columns: list[str], start: int, size: int) -> Iterator[tuple[int, Any]]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, **_PARQUET_STREAMING) as file:
+        groups = range(file.num_row_groups)
+        ends = np.cumsum([file.metadata.row_group(group).num_rows for group in groups])
+        first = int(np.searchsorted(ends, start, side="right"))
+        row = int(ends[first - 1]) if first else 0
+        for batch in file.iter_batches(size, row_groups=list(groups[first:]), columns=columns):
+            yield row, batch
+            row += batch.num_rows
+
+
+def _ipc_batches(path: Path, start: int, size: int) -> Iterator[tuple[int, Any]]:
+    """All record batches: those before `start` are only mapped, and `size` was fixed by the writer.
+
+    All columns too: the option to include only some makes arrow copy what it would otherwise map.
+    """
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as file, _ipc_reader(file) as reader:
+        row = 0
+        for batch in _record_batches(reader):
+            yield row, batch
+            row += batch.num_rows
+
+
+def _record_batches(reader: Any) -> Iterator[Any]:
+    """The record batches of a stream, which is iterable, or of a file, which is not."""
+    return map(reader.get_batch, range(reader.num_record_batches)) if _is_file(reader) else iter(reader)
+
+
+def _is_file(reader: Any) -> bool:
+    return hasattr(reader, "num_record_batches")
+
+
+def _ipc_reader(file: Any) -> Any:
+    """A reader of the arrow file or arrow stream that is open."""
+    from pyarrow import ipc
+
+    is_file = file.read(len(_IPC_FILE_MAGIC)) == _IPC_FILE_MAGIC
+    file.seek(0)
+    return ipc.open_file(file) if is_file else ipc.open_stream(file)

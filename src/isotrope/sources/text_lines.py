@@ -1,0 +1,106 @@
+"""Lines and paragraphs of plain text, from files and from pipes."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import hashlib
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from isotrope.errors import InputError
+from isotrope.sources.text_columns import Row
+
+
+def file_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file, unpacked where its name ends in .gz."""
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    try:
+        with opened(path, "rb") as stream:
+            yield from stream
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"{path} is not a whole gzip file ({error}); pack it again or unpack it.") from error
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; check the path and its rights.") from error
+
+
+def decoded(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
+    r"""Numbered lines of UTF-8 text with their line ends; a leading byte order mark is dropped.
+
+    >>> list(decoded([b"\xef\xbb\xbfone\n", b"two"], "a.txt"))
+    [(1, 'one\n'), (2, 'two')]
+    """
+    offset = 0
+    for number, line in enumerate(lines, 1):
+        if b"\0" in line:
+            raise InputError(
+                f"{name} is binary or UTF-16, not UTF-8 text (NUL byte in line {number}); "
+                "give a text file, or convert it to UTF-8."
+            )
+        start = len(codecs.BOM_UTF8) if number == 1 and line.startswith(codecs.BOM_UTF8) else 0
+        try:
+            text = line[start:].decode()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{name} is not valid UTF-8 at byte {offset + start + error.start} (line {number}); "
+                "convert it to UTF-8, for example with iconv."
+            ) from error
+        yield number, text
+        offset += len(line)
+
+
+def line_texts(lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
+    r"""Each line that is not blank, as it stands.
+
+    >>> list(line_texts([(1, " one\r\n"), (2, " \n"), (3, "two")]))
+    [(1, ' one'), (3, 'two')]
+    """
+    return ((number, line.rstrip("\r\n")) for number, line in lines if line.strip())
+
+
+def paragraph_texts(lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
+    r"""Each block of lines between blank lines, white space folded, with the number of its first line.
+
+    >>> list(paragraph_texts([(1, "one\n"), (2, "  two\n"), (3, "\n"), (4, "three")]))
+    [(1, 'one two'), (4, 'three')]
+    """
+    first, words = 0, list[str]()
+    for number, line in lines:
+        if new := line.split():
+            first = first if words else number
+            words += new
+        elif words:
+            yield first, " ".join(words)
+            words = []
+    if words:
+        yield first, " ".join(words)
+
+
+def spooled(stream: IO[bytes]) -> tuple[IO[bytes], dict[str, Any]]:
+    """A copy of a stream that can be read again, and its size and hash."""
+    # A pipe gives its bytes once: they are kept in memory, above 64 MiB in a temporary file on disk.
+    spool = tempfile.SpooledTemporaryFile(max_size=2**26)  # noqa: SIM115 - lives as long as the corpus
+    digest = hashlib.sha256()
+    while block := stream.read(2**20):
+        spool.write(block)
+        digest.update(block)
+    return spool, {"bytes": spool.tell(), "sha256": digest.hexdigest()}
+
+
+def spooled_lines(spool: IO[bytes]) -> Iterator[bytes]:
+    place = 0
+    while True:
+        spool.seek(place)  # each time: another pass may be under way on the same file
+        if not (line := spool.readline()):
+            return
+        place = spool.tell()
+        yield line
+
+
+UNITS: dict[str, Callable[[Iterable[tuple[int, str]]], Iterator[Row]]] = {
+    "line": line_texts,
+    "paragraph": paragraph_texts,
+}

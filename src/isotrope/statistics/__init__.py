@@ -1,0 +1,23 @@
+"""Statistics: values with an empty element and `+`, filled in one pass over rows."""
+
+from isotrope.statistics.block import Block, block
+from isotrope.statistics.moments import Moments
+from isotrope.statistics.sample import Sample
+from isotrope.statistics.sequences import SequenceStatistics
+from isotrope.statistics.spectra import SequenceSpectra
+from isotrope.statistics.summary import Collection, Summary, Wanted
+from isotrope.statistics.tokens import TokenStatistics, TokenTable
+
+__all__ = [
+    "Block",
+    "Collection",
+    "Moments",
+    "Sample",
+    "SequenceSpectra",
+    "SequenceStatistics",
+    "Summary",
+    "TokenStatistics",
+    "TokenTable",
+    "Wanted",
+    "block",
+]

@@ -1,0 +1,191 @@
+"""First and second moments of rows, accumulated centred, and the spectra that follow from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import MergeError
+from isotrope.statistics.block import Block
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+#: Columns per block of the Gram matrix: only blocks on and above the diagonal are multiplied.
+_PANEL = 192
+
+
+def _gram(y: Any) -> Matrix:
+    """yᵀy as float64, multiplied in the type and on the device of y, shape (n, d) -> (d, d)."""
+    if not hasattr(y, "detach"):
+        return (y.T @ y).astype(np.float64, copy=False)  # numpy sees the symmetry and halves the work
+    d = y.shape[1]
+    out = y.new_empty((d, d))
+    for i in range(0, d, _PANEL):
+        panel = y[:, i : i + _PANEL].T @ y[:, i:]
+        out[i : i + _PANEL, i:] = panel
+        out[i:, i : i + _PANEL] = panel.T
+    return np.asarray(out.cpu().numpy(), dtype=np.float64)
+
+
+@dataclass(eq=False)
+class Moments:
+    """Count, mean and centred scatter of rows, and the same of their directions.
+
+    A value with an empty element `Moments.empty(d)` and `+`; `+=` reuses memory. Means and scatter are merged
+    centred (Chan, Golub and LeVeque 1983), so a common mean far larger than the spread costs no digits.
+
+    n: rows. mean: (d,). scatter: (d, d), Σ(x − mean)(x − mean)ᵀ. unit_mean: (d,), mean of u = x/‖x‖.
+    unit_scatter: Σ‖u − unit_mean‖². energy: Σ‖x‖². zero, nonfinite: rows left out. resolution: machine
+    epsilon of the coarsest product taken (float32 in fast precision).
+
+    >>> from isotrope.statistics.block import block
+    >>> a, b = Moments.of(block(np.eye(2))), Moments.of(block(np.array([[2.0, 2.0]])))
+    >>> (a + b).n, (a + b).mean.tolist()
+    (3, [1.0, 1.0])
+    """
+
+    n: int
+    mean: Vector
+    scatter: Matrix
+    unit_mean: Vector
+    unit_scatter: float = 0.0
+    energy: float = 0.0
+    zero: int = 0
+    nonfinite: int = 0
+    resolution: float = float(np.finfo(np.float64).eps)
+
+    @classmethod
+    def empty(cls, d: int) -> Moments:
+        return cls(0, np.zeros(d), np.zeros((d, d)), np.zeros(d))
+
+    @classmethod
+    def of(cls, rows: Block) -> Moments:
+        """The moments of one block, in one product in the block's own type."""
+        n, d = rows.values.shape
+        if n == 0:
+            empty = cls.empty(d)
+            empty.zero, empty.nonfinite = rows.zero, rows.nonfinite
+            return empty
+        scatter = _gram(rows.centred)
+        # What rounding the shift left over, taken out in float64.
+        rest = rows.mean - rows.shift
+        if rest.any():
+            scatter -= np.outer(n * rest, rest)
+        unit_mean = (1.0 / rows.norms) @ rows.wide / n
+        return cls(
+            n=n,
+            mean=rows.mean,
+            scatter=scatter,
+            unit_mean=unit_mean,
+            unit_scatter=max(0.0, n * (1.0 - float(unit_mean @ unit_mean))),
+            energy=float(rows.norms @ rows.norms),
+            zero=rows.zero,
+            nonfinite=rows.nonfinite,
+            resolution=float(np.finfo(rows.values.dtype).eps),
+        )
+
+    @property
+    def d(self) -> int:
+        return len(self.mean)
+
+    def __iadd__(self, other: Moments) -> Moments:
+        self._merge(other, sign=1)
+        return self
+
+    def __add__(self, other: Moments) -> Moments:
+        result = self.copy()
+        result += other
+        return result
+
+    def without(self, part: Moments) -> Moments:
+        """These moments with the rows of `part`, which are among them, taken out."""
+        result = self.copy()
+        result._merge(part, sign=-1)
+        return result
+
+    def copy(self) -> Moments:
+        return Moments.from_arrays(self.arrays())
+
+    def _merge(self, other: Moments, sign: int) -> None:
+        if other.d != self.d:
+            raise MergeError(f"cannot merge rows of width {other.d} with rows of width {self.d}.")
+        for name in ("eigenvalues", "singular_values"):
+            self.__dict__.pop(name, None)
+        n = self.n + sign * other.n
+        self.zero += sign * other.zero
+        self.nonfinite += sign * other.nonfinite
+        self.resolution = max(self.resolution, other.resolution)
+        if other.n == 0:
+            return
+        if n == 0:
+            self.n, self.energy, self.unit_scatter = 0, 0.0, 0.0
+            for array in (self.mean, self.scatter, self.unit_mean):
+                array[...] = 0.0
+            return
+        share = sign * other.n / n
+        between = sign * self.n * other.n / n
+        delta = other.mean - self.mean
+        self.scatter += other.scatter if sign > 0 else -other.scatter
+        if between:
+            self.scatter += np.outer(between * delta, delta)
+        self.mean += share * delta
+        turn = other.unit_mean - self.unit_mean
+        self.unit_scatter = max(0.0, self.unit_scatter + sign * other.unit_scatter + between * float(turn @ turn))
+        self.unit_mean += share * turn
+        self.energy += sign * other.energy
+        self.n = n
+
+    @cached_property
+    def eigenvalues(self) -> Vector:
+        """Eigenvalues of the scatter matrix, descending, (d,); divide by n − 1 for the covariance's."""
+        return _eigenvalues(self.scatter, self.n, self.resolution)
+
+    @cached_property
+    def singular_values(self) -> Vector:
+        """Singular values of the uncentred rows, descending, (min(n, d),)."""
+        second = self.scatter + np.outer(self.n * self.mean, self.mean)
+        return np.sqrt(_eigenvalues(second, self.n, self.resolution)[: min(self.n, self.d)])
+
+    @property
+    def unresolved(self) -> int:
+        """How many singular values are too small for the precision used and were set to zero."""
+        return int((self.singular_values == 0).sum())
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The whole state as named arrays, for saving."""
+        numbers = [self.unit_scatter, self.energy, self.resolution]
+        return {
+            "counts": np.array([self.n, self.zero, self.nonfinite], dtype=np.int64),
+            "numbers": np.array(numbers, dtype=np.float64),
+            "mean": self.mean.copy(),
+            "scatter": self.scatter.copy(),
+            "unit_mean": self.unit_mean.copy(),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Moments:
+        """The state that `arrays` returned."""
+        n, zero, nonfinite = (int(v) for v in arrays["counts"])
+        unit_scatter, energy, resolution = (float(v) for v in arrays["numbers"])
+        vectors = (arrays["mean"], arrays["scatter"], arrays["unit_mean"])
+        return cls(n, *vectors, unit_scatter, energy, zero, nonfinite, resolution)
+
+
+def _eigenvalues(symmetric: Matrix, n: int, resolution: float) -> Vector:
+    """Eigenvalues in descending order; what rounding cannot tell from zero is zero.
+
+    The rounding errors of float32 products are random: against the largest eigenvalue, which grows as n, they
+    shrink as √(d/n) (measured 0.9e-8 at 50,000 × 384 and 3e-8 at 5,000 × 384; the floor stands at twice that).
+    """
+    values = np.linalg.eigvalsh(symmetric)[::-1]
+    exact = float(np.finfo(np.float64).eps)
+    shrunk = min(1.0, 2.0 * math.sqrt(len(values) / max(n, 1)))
+    floor = max(values[0], 0.0) * (32 * exact + (resolution - exact) * shrunk)
+    return np.where(values > floor, values, 0.0)

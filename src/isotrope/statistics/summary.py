@@ -1,0 +1,147 @@
+"""All statistics of one layer, and of all layers and groups of a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError, MergeError
+from isotrope.sources.batch import Batch, Layer, Rows
+from isotrope.statistics.block import block
+from isotrope.statistics.moments import Moments
+from isotrope.statistics.sample import Sample
+from isotrope.statistics.sequences import SequenceStatistics
+from isotrope.statistics.tokens import TokenStatistics
+
+#: More groups than this are surely a column of ids or of texts, not of groups.
+MOST_GROUPS = 1_000
+
+
+@dataclass(eq=False)
+class Summary:
+    """Moments of one layer's rows and, where wanted and possible, token and sequence statistics and a sample."""
+
+    moments: Moments
+    tokens: TokenStatistics | None = None
+    sequences: SequenceStatistics | None = None
+    sample: Sample | None = None
+
+    def update(self, rows: Any, known: Rows) -> None:
+        """Add rows, shape (n, d), with what is known of each."""
+        usable = block(rows, known)
+        self.moments += Moments.of(usable)
+        if self.tokens is not None:
+            self.tokens += TokenStatistics.of(usable)
+        if self.sequences is not None:
+            self.sequences += SequenceStatistics.of(usable)
+        if self.sample is not None:
+            self.sample.add(usable)
+
+    def __add__(self, other: Summary) -> Summary:
+        mine, theirs = vars(self), vars(other)
+        if [k for k, v in mine.items() if v is None] != [k for k, v in theirs.items() if v is None]:
+            raise MergeError("cannot merge summaries that hold different statistics.")
+        return Summary(**{k: None if v is None else v + theirs[k] for k, v in mine.items()})
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The whole state as named arrays, for saving."""
+        parts = {name: part.arrays() for name, part in vars(self).items() if part is not None}
+        return {f"{name}.{key}": array for name, part in parts.items() for key, array in part.items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Summary:
+        """The state that `arrays` returned."""
+        parts: dict[str, dict[str, NDArray[Any]]] = {}
+        for key, array in arrays.items():
+            name, _, rest = key.partition(".")
+            parts.setdefault(name, {})[rest] = array
+        kinds: dict[str, Any] = {
+            "moments": Moments,
+            "tokens": TokenStatistics,
+            "sequences": SequenceStatistics,
+            "sample": Sample,
+        }
+        return cls(**{name: kinds[name].from_arrays(part) for name, part in parts.items()})
+
+
+class Wanted(NamedTuple):
+    """Which statistics to keep beside the moments, and how large and which a sample."""
+
+    tokens: bool = False
+    sequences: bool = False
+    sample: int = 0
+    seed: int = 0
+
+    def empty(self, d: int, known: Rows) -> Summary:
+        """An empty summary with what is wanted and what such rows allow."""
+        return Summary(
+            Moments.empty(d),
+            TokenStatistics.empty(d) if self.tokens and known.token is not None else None,
+            SequenceStatistics.empty(d) if self.sequences and known.position is not None else None,
+            Sample.empty(d, self.sample, self.seed) if self.sample else None,
+        )
+
+
+@dataclass(eq=False)
+class Collection:
+    """The summaries of a run by (group, layer), with what the source counted and the batches seen.
+
+    Without groups the group is None. `+` merges the collections of several workers.
+    """
+
+    wanted: Wanted
+    summaries: dict[tuple[str | None, Layer], Summary] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    batches: int = 0
+
+    def update(self, batch: Batch) -> None:
+        """Add one batch to every layer it carries."""
+        groups: list[tuple[str | None, NDArray[Any] | None]] = [(None, None)]
+        if batch.rows.group is not None:
+            names, which = np.unique(batch.rows.group, return_inverse=True)
+            groups = [(str(name), np.flatnonzero(which == i)) for i, name in enumerate(names)]
+        for group, index in groups:
+            known = batch.rows if index is None else batch.rows.take(index)
+            for layer, rows in batch.layers.items():
+                part = rows if index is None else rows[index]
+                self._summary(group, layer, int(rows.shape[1]), known).update(part, known)
+        self.counts.update(batch.counts)
+        self.batches += 1
+
+    def _summary(self, group: str | None, layer: Layer, d: int, known: Rows) -> Summary:
+        key = (group, layer)
+        if key not in self.summaries:
+            if group is not None and len(self.groups()) >= MOST_GROUPS and group not in self.groups():
+                raise InputError(
+                    f"the group column has more than {MOST_GROUPS:,} different values; "
+                    "name a column with few values, such as a language or a label."
+                )
+            self.summaries[key] = self.wanted.empty(d, known)
+        return self.summaries[key]
+
+    def groups(self) -> list[str]:
+        """The names of the groups, sorted; empty without groups."""
+        return sorted({group for group, _ in self.summaries if group is not None})
+
+    def layer(self, layer: Layer, group: str | None = None) -> Summary:
+        """The summary of one layer: of one group, or of all rows."""
+        if group is not None or (None, layer) in self.summaries:
+            return self.summaries[group, layer]
+        parts = [self.summaries[g, layer] for g in self.groups() if (g, layer) in self.summaries]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total
+
+    def __add__(self, other: Collection) -> Collection:
+        if self.wanted != other.wanted:
+            raise MergeError(f"cannot merge runs that keep {self.wanted} and {other.wanted}.")
+        summaries = dict(self.summaries)
+        for key, summary in other.summaries.items():
+            summaries[key] = summaries[key] + summary if key in summaries else summary
+        return Collection(self.wanted, summaries, self.counts + other.counts, self.batches + other.batches)
