@@ -1,3 +1,52 @@
 """isotrope measures, explains and repairs the geometry of embedding spaces."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from isotrope.errors import IsotropeError
+    from isotrope.findings import Findings, Reading
+    from isotrope.pipeline import measure, scan
+    from isotrope.statistics import Moments, Sample, SequenceStatistics, TokenStatistics
+    from isotrope.store import Run
+
+__all__ = [
+    "Findings",
+    "IsotropeError",
+    "Moments",
+    "Reading",
+    "Run",
+    "Sample",
+    "SequenceStatistics",
+    "TokenStatistics",
+    "measure",
+    "scan",
+]
+
+#: Where each public name lives. They are loaded when first used: importing isotrope imports nothing heavy.
+_HOME = {
+    "Findings": "findings",
+    "IsotropeError": "errors",
+    "Moments": "statistics",
+    "Reading": "findings",
+    "Run": "store",
+    "Sample": "statistics",
+    "SequenceStatistics": "statistics",
+    "TokenStatistics": "statistics",
+    "measure": "pipeline",
+    "scan": "pipeline",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'isotrope' has no attribute {name!r}")
+    return getattr(import_module(f"isotrope.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

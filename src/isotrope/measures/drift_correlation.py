@@ -39,7 +39,7 @@ def _checked(r: LayerReadings) -> LayerReadings:
     drift, cosine = np.asarray(r.drift_norm)[keep], np.asarray(r.mean_cosine)[keep]
     if len(drift) < 3:
         raise Undefined(f"a correlation over layers needs at least three layers, found {len(drift)}")
-    if np.ptp(drift) == 0 or np.ptp(cosine) == 0:
+    if any(np.ptp(values) <= 1e-12 * np.abs(values).max() for values in (drift, cosine)):
         raise Undefined("all layers have the same value, so their correlation is undefined")
     return LayerReadings(drift, cosine)
 

@@ -14,7 +14,7 @@ _BLIND = "The mean. Depends on n (isotropic 768-d: 0.48, 0.22, 0.11 at n = 1,000
 
 
 def _eigenvalues(m: Moments) -> NDArray[np.float64]:
-    if m.n < 2 or not m.eigenvalues[0] > 0:
+    if m.constant:
         raise Undefined("the rows are all the same, so there is no variance to share")
     return m.eigenvalues[: min(m.n, m.d)]
 

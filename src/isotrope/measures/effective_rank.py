@@ -51,6 +51,6 @@ def effective_rank(m: Moments) -> float:
 )
 def effective_rank_eigenvalues(m: Moments) -> float:
     """Exponential of the entropy of the normalised covariance eigenvalues."""
-    if m.n < 2 or not m.eigenvalues[0] > 0:
+    if m.constant:
         raise Undefined("the rows are all the same, so their covariance has no rank")
     return _exp_entropy(m.eigenvalues)

@@ -1,7 +1,5 @@
 """How evenly the variance is shared by all directions."""
 
-import math
-
 from isotrope.errors import Undefined
 from isotrope.measures.measure import Bounds, measure
 from isotrope.statistics import Moments
@@ -34,7 +32,7 @@ def isoscore(m: Moments) -> float:
         raise Undefined("in one dimension there is nothing to share, so IsoScore is undefined")
     if m.n < 2:
         raise Undefined("IsoScore needs at least two rows")
-    total, squares = float(m.scatter.trace()), float((m.scatter**2).sum())
-    if not squares > 0 or not math.isfinite(squares):
+    if m.constant:
         raise Undefined("the rows are all the same, so there is no variance to share")
-    return min(1.0, max(0.0, (total**2 / squares - 1.0) / (m.d - 1)))
+    shares = m.scatter / m.scatter.trace()
+    return min(1.0, max(0.0, (1.0 / float((shares**2).sum()) - 1.0) / (m.d - 1)))

@@ -38,10 +38,11 @@ class Measure:
     >>> mean_cosine(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]))
     0.33333333...
 
-    needs: the statistic. says: what the number means, in plain words. range: bounds, or a function of (n, d) that
-    gives them. better: which way is healthier, None where neither is. invariant: what leaves it unchanged.
-    degree: power of a common scale that it grows with (2 for a squared length). estimate: whether it estimates
-    a property of the space and so has an interval. slow_bias: its bias shrinks more slowly than 1/n.
+    needs: the statistic. says: what the number means, in plain words. range: bounds, or a function of n, d and the
+    parameters that gives them. better: which way is healthier, None where neither is. invariant: what leaves it
+    unchanged. degree: power of a common scale that it grows with (2 for a squared length). estimate: whether it
+    estimates a property of the space and so has an interval. slow_bias: its bias shrinks more slowly than 1/n.
+    smooth_power: the power of it whose interval is taken (2 for a length, which has a corner at zero).
     null: its value for isotropic Gaussian rows where there is a closed form, as a function of (n, d); simulated
     otherwise. variants: other definitions by name, such as "published".
     """
@@ -51,7 +52,7 @@ class Measure:
     function: Callable[..., float]
     title: str
     says: str
-    range: Bounds | Callable[[int, int], Bounds]
+    range: Bounds | Callable[..., Bounds]
     better: Literal["higher", "lower"] | None
     formula: str
     paper: str
@@ -60,6 +61,7 @@ class Measure:
     degree: int = 0
     estimate: bool = True
     slow_bias: bool = False
+    smooth_power: int = 1
     null: Callable[[int, int], float] | None = None
     variants: Mapping[str, Callable[..., float]] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -89,7 +91,7 @@ class Measure:
 
     def bounds(self, n: int, d: int) -> Bounds:
         """The smallest and largest value possible for n rows of d dimensions."""
-        return self.range(n, d) if callable(self.range) else self.range
+        return self.range(n, d, **self.parameters) if callable(self.range) else self.range
 
 
 MEASURES: Registry[Measure] = Registry("measure")
@@ -100,7 +102,7 @@ def measure(
     *,
     title: str,
     says: str,
-    range: Bounds | Callable[[int, int], Bounds],
+    range: Bounds | Callable[..., Bounds],
     better: Literal["higher", "lower"] | None,
     formula: str,
     paper: str,
@@ -110,6 +112,7 @@ def measure(
     degree: int = 0,
     estimate: bool = True,
     slow_bias: bool = False,
+    smooth_power: int = 1,
     null: Callable[[int, int], float] | None = None,
     variants: Mapping[str, Callable[..., float]] | None = None,
     parameters: Mapping[str, Any] | None = None,
@@ -132,6 +135,7 @@ def measure(
             degree=degree,
             estimate=estimate,
             slow_bias=slow_bias,
+            smooth_power=smooth_power,
             null=null,
             variants=variants or {},
             parameters=parameters or {},

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.measures.measure import Measure, measure
-from isotrope.measures.token_window import enough, regression
+from isotrope.measures.token_window import Line, enough, r_squared, regression
 from isotrope.statistics import TokenStatistics, TokenTable
 
 _PAPER = "Yamagiwa and Shimodaira 2024 (norm and variance)"
@@ -35,7 +35,7 @@ def squared_norm_variation(t: TokenStatistics | TokenTable) -> float:
     return float(q.std() / q.mean())
 
 
-def _trade_off(t: TokenStatistics | TokenTable) -> tuple[float, float]:
+def _trade_off(t: TokenStatistics | TokenTable) -> Line:
     types = enough(t, 3)
     return regression(types.m, types.v)
 
@@ -53,7 +53,7 @@ def _trade_off(t: TokenStatistics | TokenTable) -> tuple[float, float]:
 )
 def variance_on_mean_slope(t: TokenStatistics | TokenTable) -> float:
     """Slope of the variance of types on the squared norm of their means."""
-    return _trade_off(t)[0]
+    return _trade_off(t).slope
 
 
 @measure(
@@ -69,7 +69,7 @@ def variance_on_mean_slope(t: TokenStatistics | TokenTable) -> float:
 )
 def variance_on_mean_r2(t: TokenStatistics | TokenTable) -> float:
     """R² of the variance of types on the squared norm of their means."""
-    return _trade_off(t)[1]
+    return r_squared(_trade_off(t))
 
 
 def _same(values: Vector) -> Vector:
@@ -80,12 +80,16 @@ def _log(values: Vector) -> Vector:
     return np.log10(1.0 + values)
 
 
-def _on_frequency(index: int, scale: Callable[[Vector], Vector], part: int) -> Callable[..., float]:
-    """Slope (part 0) or R² (part 1) of Q, M or V (index 0, 1, 2) on log10 n."""
+def _slope(line: Line) -> float:
+    return line.slope
+
+
+def _on_frequency(index: int, scale: Callable[[Vector], Vector], part: Callable[[Line], float]) -> Callable[..., float]:
+    """Slope or R² of Q, M or V (index 0, 1, 2) on log10 n."""
 
     def function(t: TokenStatistics | TokenTable) -> float:
         kept = enough(t, 3)
-        return regression(np.log10(kept.n), scale((kept.q, kept.m, kept.v)[index]))[part]
+        return part(regression(np.log10(kept.n), scale((kept.q, kept.m, kept.v)[index])))
 
     return function
 
@@ -99,8 +103,8 @@ def _family() -> list[Measure]:
             ("", _same, f"{letter}_t", "Fig. 7"),
             ("log_", _log, f"log10(1 + {letter}_t)", "Figs. 11 to 13 and 17"),
         ):
-            for part, (suffix, word) in enumerate((("slope", "Slope"), ("r2", "R²"))):
-                slope = part == 0
+            for part, suffix, word in ((_slope, "slope", "Slope"), (r_squared, "r2", "R²")):
+                slope = part is _slope
                 record = measure(
                     "tokens",
                     name=f"{prefix}{name}_on_frequency_{suffix}",

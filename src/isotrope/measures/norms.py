@@ -23,6 +23,7 @@ def _some(m: Moments) -> Moments:
     range=_ANY,
     better="lower",
     degree=1,
+    smooth_power=2,
     formula="‖μ‖₂",
     paper="Godey et al. 2024 (anisotropy), section 3.3",
     blind="The scale of the rows: compare it with their length (drift_share).",

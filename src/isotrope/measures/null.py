@@ -51,18 +51,15 @@ def isotropic_tokens(like: TokenStatistics, q: float) -> TokenStatistics:
     """Token statistics of rows from N(0, q·I/d), with as many occurrences of each type."""
     n, d, k = like.n, like.d, len(like)
     rng = np.random.default_rng([_SEED, k, d])
-    root = np.sqrt(n / d)[:, None]
-    sums = rng.standard_normal((k, d)) * (root * np.sqrt(q))
-    around = np.where(n > 1, rng.chisquare(np.maximum(d * (n - 1), 1)), 0.0) * (q / d)
-    squares = around + np.einsum("ij,ij->i", sums, sums) / n
+    means = rng.standard_normal((k, d)) * np.sqrt(q / (n * d))[:, None]
+    scatters = np.where(n > 1, rng.chisquare(np.maximum(d * (n - 1), 1)), 0.0) * (q / d)
     arrays = {
-        "shift": np.zeros(d),
         "types": like.types,
         "n": n,
-        "squares": squares,
-        "energy": squares,
-        "sums": sums,
-        "units": (rng.standard_normal((k, d)) * root).astype(np.float32),
+        "scatters": scatters,
+        "energy": scatters + n * np.einsum("ij,ij->i", means, means),
+        "means": means,
+        "units": rng.standard_normal((k, d), dtype=np.float32) * np.sqrt(n / d, dtype=np.float32)[:, None],
     }
     return TokenStatistics.from_arrays(arrays)
 
@@ -70,6 +67,7 @@ def isotropic_tokens(like: TokenStatistics, q: float) -> TokenStatistics:
 def isotropic_sequences(like: SequenceStatistics) -> Block:
     """Some sequences of rows from N(0, I/d), their lengths drawn as they are distributed in `like`."""
     rng = np.random.default_rng([_SEED, like.d])
-    lengths: NDArray[np.int64] = rng.choice(len(like.lengths), size=_SEQUENCES, p=like.lengths / like.lengths.sum())
+    shares = like.lengths / max(int(like.lengths.sum()), 1)
+    lengths: NDArray[np.int64] = rng.choice(len(shares), size=_SEQUENCES if shares.any() else 0, p=shares)
     known = Rows(np.repeat(np.arange(_SEQUENCES, dtype=np.uint64), lengths))
     return block(rng.standard_normal((len(known), like.d)) / np.sqrt(like.d), known)

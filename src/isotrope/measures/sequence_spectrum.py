@@ -13,7 +13,10 @@ from isotrope.measures.spectrum import skewness
 from isotrope.statistics import SequenceSpectra
 
 _YAN = "Yan et al. 2022 (SoftDecay)"
-_BLIND = "Depends on the length T (rank one gives (T − 2)/√(T − 1)): compare at equal length. Taken on the sampled sequences."
+_BLIND = (
+    "Depends on the length T (rank one gives (T − 2)/√(T − 1)): compare at equal length. "
+    "Taken on the sampled sequences."
+)
 _POOLED = "published: all sequences pooled, divided by the largest of all, the smallest of each dropped"
 
 #: Where the mean cumulative curve is evaluated.
@@ -31,7 +34,7 @@ class _Normalised(NamedTuple):
 
     def mean(self, values: Vector) -> Vector:
         """Mean of values, one per singular value, over each sequence, (m,)."""
-        return np.add.reduceat(values, self.starts) / self.sizes
+        return np.asarray(np.add.reduceat(values, self.starts) / self.sizes)
 
 
 def _normalised(s: SequenceSpectra) -> _Normalised:
@@ -47,7 +50,9 @@ def _pooled(s: SequenceSpectra) -> Vector:
         raise Undefined("no sequence has two tokens or more")
     kept = np.ones(len(s.values), dtype=bool)
     kept[s.starts[1:] - 1] = False
-    return s.values[kept] / s.values.max()
+    if not kept.any():
+        raise Undefined("no sequence has a singular value beside its smallest")
+    return np.asarray(s.values[kept] / s.values.max())
 
 
 def mean_cdf(s: SequenceSpectra) -> Vector:
@@ -70,7 +75,7 @@ def _reaches(cdf: Vector, level: float) -> float:
     "spectra",
     title="Sequence spectral skewness",
     says="How far few directions stand out within one sequence's tokens.",
-    range=(-100.0, 100.0),
+    range=lambda n, d: (-(max(d, 2) ** 0.5), max(d, 2) ** 0.5),
     better="lower",
     invariant=("rotation", "scale"),
     formula=f"mean over sequences of the skewness of σ/σ_1 of its T × d matrix; {_POOLED}",

@@ -17,6 +17,12 @@ def _average(s: SequenceStatistics, total: float) -> float:
     return total / s.count
 
 
+def _inner(s: SequenceStatistics) -> float:
+    if s.directed == 0:
+        raise Undefined("no sequence has two tokens or more whose mean has a direction")
+    return s.inner / s.directed
+
+
 @measure(
     "sequences",
     title="Sequence uniformity",
@@ -65,7 +71,7 @@ def cls_uniformity(s: SequenceStatistics) -> float:
 )
 def intra_sentence_similarity(s: SequenceStatistics) -> float:
     """Mean cosine between tokens and the mean of their sequence."""
-    return _average(s, s.inner)
+    return _inner(s)
 
 
 @measure(
@@ -81,4 +87,4 @@ def intra_sentence_similarity(s: SequenceStatistics) -> float:
 )
 def intra_sentence_similarity_adjusted(s: SequenceStatistics) -> float:
     """Intra-sentence similarity minus the layer's mean cosine."""
-    return _average(s, s.inner) - mean_cosine_of(float(s.units @ s.units), s.rows)
+    return _inner(s) - mean_cosine_of(float(s.units @ s.units), s.rows)

@@ -23,11 +23,12 @@ def skewness(values: NDArray[np.float64]) -> float:
     """Third standardised moment of values, (k,); undefined where they are all equal."""
     if len(values) < 2:
         raise Undefined("skewness needs at least two singular values")
+    values = values / values.max()
     centred = values - values.mean()
     spread = float(np.mean(centred**2))
-    if spread <= 1e-20 * float(np.mean(values**2)):
+    if spread <= 1e-20:
         raise Undefined("all singular values are equal, so their skewness is undefined")
-    return float(np.mean(centred**3)) / spread**1.5
+    return float(np.mean(centred**3) / spread**1.5)
 
 
 @measure(
@@ -35,11 +36,12 @@ def skewness(values: NDArray[np.float64]) -> float:
     name="explained_variance_1",
     title="Explained variance, top 1",
     says="Share of the rows' squared length that lies in the strongest direction (or the k strongest).",
-    range=lambda n, d: (1.0 / min(n, d), 1.0),
+    range=lambda n, d, k: (min(1.0, k / max(min(n, d), 1)), 1.0),
     better="lower",
     invariant=("rotation", "scale"),
     formula="EV_k = Σ_{i≤k} σ_i² / Σ σ_i², σ of the uncentred X",
     paper=f"{_YAN}, Eq. 5 (the published figure code divides by the bottom k instead)",
+    slow_bias=True,
     blind="How the rest is spread; the mean counts as a direction.",
     parameters={"k": 1},
 )

@@ -41,7 +41,7 @@ def _between_share(t: TokenStatistics | TokenTable) -> float:
 
 def _within_of_variance(t: TokenStatistics | TokenTable) -> float:
     s = split(t)
-    if not s.within + s.between > 0:
+    if not s.within + s.between > 1e-24 * s.q:  # what rounding leaves of no variance
         raise Undefined("the rows are all the same, so there is no variance to split")
     return s.within / (s.within + s.between)
 

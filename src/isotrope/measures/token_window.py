@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -22,9 +23,17 @@ def table(t: TokenStatistics | TokenTable) -> TokenTable:
     return found
 
 
-def in_window(t: TokenStatistics) -> TokenStatistics:
-    """The statistics of the types in the window alone."""
-    return t.select((t.n >= FEWEST) & (t.n <= MOST))
+def in_window(t: TokenStatistics) -> TokenTable:
+    """The table of the types in the window, as if there were no others."""
+    return table(t.table_of(_frequent(t.n)))
+
+
+def _frequent(n: NDArray[np.int64]) -> NDArray[np.bool_]:
+    return (n >= FEWEST) & (n <= MOST)
+
+
+#: Values that differ by less than this share of their size differ by rounding alone.
+_SAME = 1e-12
 
 
 class Types(NamedTuple):
@@ -40,16 +49,31 @@ class Types(NamedTuple):
 def enough(t: TokenStatistics | TokenTable, at_least: int) -> Types:
     """The types frequent enough to have a mean and a variance worth the name; undefined if they are too few."""
     all_types = table(t)
-    keep = (all_types.n >= FEWEST) & (all_types.n <= MOST)
+    keep = _frequent(all_types.seen)
     if (found := int(keep.sum())) < at_least:
         raise Undefined(f"needs at least {at_least} token types with {FEWEST} to {MOST:,} occurrences, found {found}")
     return Types(*(getattr(all_types, name)[keep] for name in Types._fields))
 
 
-def regression(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
-    """Least-squares slope of y on x and its R², both (k,)."""
+class Line(NamedTuple):
+    """A least-squares line: its slope, and R², NaN where all points are equally high."""
+
+    slope: float
+    r2: float
+
+
+def regression(x: NDArray[np.float64], y: NDArray[np.float64]) -> Line:
+    """The least-squares line of y on x, both (k,)."""
     dx, dy = x - x.mean(), y - y.mean()
     sxx, syy, sxy = float(dx @ dx), float(dy @ dy), float(dx @ dy)
-    if not sxx > 0:
+    if not sxx > _SAME**2 * float(x @ x):
         raise Undefined("all types have the same value on the horizontal axis, so there is no slope")
-    return sxy / sxx, (sxy * sxy / (sxx * syy) if syy > 0 else 1.0)
+    level = not syy > _SAME**2 * float(y @ y)
+    return Line(sxy / sxx, math.nan if level else min(1.0, sxy * (sxy / sxx) / syy))
+
+
+def r_squared(line: Line) -> float:
+    """R² of a line; undefined where all points are equally high."""
+    if math.isnan(line.r2):
+        raise Undefined("all types have the same value on the vertical axis, so R² is undefined")
+    return line.r2

@@ -89,7 +89,7 @@ class ArraySource:
         for parts in _regroup(self._pieces(row), self.batch_rows):
             values, groups = self._join(parts)
             sequence = np.arange(row, row + len(values), dtype=np.uint64)
-            yield Batch({0: values}, Rows(sequence, group=groups))
+            yield Batch({0: values}, Rows(sequence, group=groups), {"rows": len(values)})
             row += len(values)
 
     def describe(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -36,8 +36,8 @@ class Rows:
 
     def take(self, keep: NDArray[Any]) -> Rows:
         """The rows selected by a mask or an index array."""
-        columns = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Rows(**{k: None if v is None else v[keep] for k, v in columns.items()})
+        known = (self.token, self.position, self.special, self.group)
+        return Rows(self.sequence[keep], *(None if column is None else column[keep] for column in known))
 
     def starts(self) -> NDArray[np.int64]:
         """Index of the first row of each sequence, shape (number of sequences,)."""

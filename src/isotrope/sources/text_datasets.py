@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError, MissingExtra
+from isotrope.sources.hub import hub_answers
 from isotrope.sources.text_columns import Row, did_you_mean, head_columns, is_string
 
 STRINGS = ("string", "large_string")
@@ -26,7 +27,7 @@ def load_split(source: str | Path, split: str | None, *, saved: bool = False, hi
     name, _, config = (str(source), "", "") if isinstance(source, Path) else source.partition(":")
     unreachable = f"{str(source)!r} is neither a file here{hint} nor reachable on the Hugging Face hub"
     advice = "check the name and the network."
-    if isinstance(source, str) and not datasets.config.HF_HUB_OFFLINE and not _resolves(datasets.config.HF_ENDPOINT):
+    if isinstance(source, str) and not hub_answers():
         raise InputError(f"{unreachable} (no network); {advice}")
     try:
         if saved:
@@ -52,22 +53,6 @@ def load_split(source: str | Path, split: str | None, *, saved: bool = False, hi
             f"choose with `split` one of: {', '.join(data)}."
         )
     return data[chosen], chosen
-
-
-def _resolves(endpoint: str) -> bool:
-    """Whether the hub's address is known: without a network its client would retry for half a minute."""
-    import socket
-    import urllib.parse
-    import urllib.request
-
-    host = urllib.parse.urlsplit(endpoint).hostname
-    if urllib.request.getproxies():  # then the proxy resolves the name
-        return True
-    try:
-        socket.getaddrinfo(host, 443)
-    except OSError:
-        return False
-    return True
 
 
 def dataset_columns(data: Any, name: str) -> dict[str, bool] | None:

@@ -11,6 +11,12 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError
 from isotrope.sources.batch import Rows
 
+#: Squared lengths outside these count as zero and as not finite: sums and products would leave float64's range.
+_SMALLEST, _LARGEST = 1e-280, 1e280
+
+#: Squared lengths between which products of float32 rows neither overflow nor vanish.
+_FLOAT32_SAFE = (1e-20, 1e30)
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -20,7 +26,6 @@ class Block:
     norms: (n,), Euclidean length of each row. mean: (d,). All of them float64.
     shift: (d,), the mean rounded to the rows' own type, so that rows minus shift is exact where they are close.
     centred: (n, d), rows − shift in their own type, on their own device: what large products are taken of.
-    offsets: (n, d), the same as float64 numpy, for sums by token type.
     """
 
     values: NDArray[np.floating[Any]]
@@ -29,7 +34,6 @@ class Block:
     mean: NDArray[np.float64]
     shift: NDArray[np.float64]
     centred: Any
-    offsets: NDArray[np.float64]
     rows: Rows
     zero: int = 0
     nonfinite: int = 0
@@ -40,9 +44,12 @@ class Block:
 
 def to_numpy(rows: Any) -> NDArray[Any]:
     """A numpy view of rows where there is one (torch on the CPU shares its memory), else a copy."""
-    if hasattr(rows, "detach"):  # a torch tensor, recognised without importing torch
-        rows = rows.detach().cpu().numpy()
-    return np.asarray(rows)
+    return np.asarray(rows.cpu().numpy() if _is_torch(rows) else rows)
+
+
+def _is_torch(rows: Any) -> bool:
+    """Whether rows are a torch tensor, told without importing torch."""
+    return hasattr(rows, "detach")
 
 
 def block(rows: Any, known: Rows | None = None) -> Block:
@@ -55,37 +62,40 @@ def block(rows: Any, known: Rows | None = None) -> Block:
     >>> len(b), b.norms.tolist(), b.zero, b.nonfinite
     (1, [5.0], 1, 1)
     """
+    if _is_torch(rows):
+        rows = rows.detach()
+        if rows.is_floating_point() and rows.element_size() < 4:  # numpy knows no bfloat16
+            rows = rows.float()
     values = to_numpy(rows)
     if values.ndim != 2 or values.shape[1] == 0:
         raise InputError(f"expected rows of shape (n, d) with d >= 1, got an array of shape {values.shape}.")
-    if values.dtype not in (np.float32, np.float64):
-        rows = values = values.astype(np.float64 if values.dtype.kind in "iu" else np.float32)
+    if values.dtype.kind not in "fiub":
+        raise InputError(f"expected rows of real numbers, got an array of type {values.dtype}.")
     if known is None:
         known = Rows(np.arange(len(values), dtype=np.uint64))
+    elif len(known) != len(values):
+        raise InputError(f"got {len(values)} rows, but what is known of the rows is about {len(known)}.")
+    if values.dtype not in (np.float32, np.float64):
+        rows = values = values.astype(np.float32 if values.dtype == np.float16 else np.float64)
     wide = values.astype(np.float64, copy=False)
-    # A float64 row whose square overflows cannot be measured either: it counts as not finite.
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.einsum("ij,ij->i", wide, wide)
-    finite, zero = np.isfinite(squares), squares == 0
+    finite, zero = squares < _LARGEST, squares < _SMALLEST
     keep = finite & ~zero
     if not keep.all():
         rows = values = values[keep]
         wide, squares, known = wide[keep], squares[keep], known.take(keep)
+    if len(squares) and not _FLOAT32_SAFE[0] < squares.max() < _FLOAT32_SAFE[1]:
+        rows = values = wide
     mean = wide.sum(axis=0) / max(len(wide), 1)
     shift = mean.astype(values.dtype)
-    if hasattr(rows, "detach"):
-        centred = rows - rows.new_tensor(shift)
-        offsets = to_numpy(centred)
-    else:
-        centred = offsets = values - shift
     return Block(
         values=values,
         wide=wide,
         norms=np.sqrt(squares),
         mean=mean,
         shift=shift.astype(np.float64),
-        centred=centred,
-        offsets=offsets.astype(np.float64, copy=False),
+        centred=rows - (rows.new_tensor(shift) if _is_torch(rows) else shift),
         rows=known,
         zero=int(zero.sum()),
         nonfinite=int(len(finite) - finite.sum()),

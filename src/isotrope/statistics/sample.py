@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.errors import MergeError
+from isotrope.errors import InputError, MergeError
 from isotrope.sources.batch import Rows
 from isotrope.statistics.block import Block, block
 from isotrope.statistics.hashing import mix
 
-_COLUMNS = ("sequence", "token", "position", "special")
+_OPTIONAL = ("token", "position", "special")
 
-#: Rows held beyond the wanted number, as a share of it, before the surplus is dropped.
+#: Rows held beyond the wanted number, as a share of it, before the surplus is dropped; also how much room is made.
 _SLACK = 0.25
+
+
+class _Part(NamedTuple):
+    """Rows of the table, and what is known of them."""
+
+    at: NDArray[np.int64]
+    known: Rows
 
 
 @dataclass(eq=False)
@@ -35,40 +42,68 @@ class Sample:
     size: int
     seed: int = 0
     sequences: int = 0
-    _parts: list[tuple[NDArray[np.floating[Any]], Rows]] = field(default_factory=list)
-    _held: int = 0
+    _table: NDArray[np.floating[Any]] = field(default_factory=lambda: np.empty((0, 0), np.float32))
+    _free: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # unused rows of the table
+    _parts: list[_Part] = field(default_factory=list)
     _settled: bool = True
     _bar: int | None = None  # hashes above this one can no longer enter
 
     @classmethod
     def empty(cls, d: int, size: int = 20_000, seed: int = 0) -> Sample:
+        if size < 1:
+            raise InputError(f"a sample needs a size of at least one row, got {size}.")
         return cls(d, size, seed)
 
     def add(self, rows: Block) -> None:
         """Offer one block of whole sequences."""
-        self.sequences += len(rows.rows.starts())
-        known = rows.rows
-        if self._bar is None:
-            keep = np.ones(len(rows), dtype=bool)
-        else:
-            keep = mix(known.sequence, self.seed) <= np.uint64(self._bar)
-        if keep.any():
-            self._take(rows.values[keep], known.take(keep))
+        values, known = rows.values, rows.rows
+        self._check(values.shape[1], known)
+        self.sequences += len(known.starts())
+        if self._bar is not None:
+            keep = np.flatnonzero(mix(known.sequence, self.seed) <= np.uint64(self._bar))
+            values, known = values[keep], known.take(keep)
+        if len(values):
+            self._take(values, known)
+
+    def _check(self, d: int, known: Rows) -> None:
+        """Refuse rows that are not of the kind that is held."""
+        if d != self.d:
+            raise MergeError(f"cannot merge sampled rows of width {d} with rows of width {self.d}.")
+        if self._parts and len(known):
+            here, there = list(_columns(self._parts[0].known)), list(_columns(known))
+            if here != there:
+                raise MergeError(
+                    f"cannot merge a sample that knows {', '.join(there)} of its rows "
+                    f"with one that knows {', '.join(here)}."
+                )
 
     def _take(self, values: NDArray[np.floating[Any]], known: Rows) -> None:
-        columns = {name: getattr(known, name) for name in _COLUMNS}
-        self._parts.append((values, Rows(**columns)))
-        self._held += len(values)
+        if len(self._free) < len(values) or values.dtype.itemsize > self._table.dtype.itemsize:
+            self._grow(values)
+        at, self._free = self._free[: len(values)], self._free[len(values) :]
+        self._table[at] = values
+        # The group is not kept, so that the samples of groups can be merged.
+        self._parts.append(_Part(at, replace(known, group=None)))
         self._settled = False
-        if self._held > (1 + _SLACK) * self.size:
+        if sum(len(part.at) for part in self._parts) > (1 + _SLACK) * self.size:
             self._settle()
 
+    def _grow(self, values: NDArray[np.floating[Any]]) -> None:
+        """A larger table with room for more rows; the old one, which may have been handed out, stays as it is."""
+        room = len(self._table)
+        more = max(len(values), min(room, int((1 + _SLACK) * self.size) + len(values) - room))
+        kind = values.dtype if room == 0 else np.result_type(self._table, values)
+        table = np.empty((room + more, self.d), kind)
+        table[:room] = self._table.reshape(room, self.d)
+        self._table, self._free = table, np.append(self._free, np.arange(room, room + more))
+
     def _settle(self) -> None:
-        """Sort the sequences by hash and drop those that cannot stay."""
+        """Sort the sequences by hash and drop those that cannot stay, without moving their rows."""
         if self._settled:
             return
-        sequence = np.concatenate([known.sequence for _, known in self._parts])
-        hashes = mix(sequence, self.seed)
+        at = np.concatenate([part.at for part in self._parts])
+        known = _join([part.known for part in self._parts])
+        hashes = mix(known.sequence, self.seed)
         order = np.argsort(hashes, kind="stable")
         ordered = hashes[order]
         first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
@@ -78,28 +113,34 @@ class Sample:
             order = order[: first[kept]]
         if len(order) >= self.size:
             self._bar = int(hashes[order[-1]])
-        values = np.concatenate([v for v, _ in self._parts]) if len(self._parts) > 1 else self._parts[0][0]
-        columns = {name: _join([getattr(known, name) for _, known in self._parts]) for name in _COLUMNS}
-        rows = Rows(**{name: None if c is None else c[order] for name, c in columns.items()})
-        self._parts = [(values[order], rows)]
-        self._held = len(order)
+        self._parts = [_Part(at[order], known.take(order))]
+        unused = np.ones(len(self._table), dtype=bool)
+        unused[at[order]] = False
+        self._free = np.flatnonzero(unused)
         self._settled = True
 
     @property
     def values(self) -> NDArray[np.floating[Any]]:
         """The sampled rows, (n, d), in the type in which they came, sequences in order of their hash."""
         self._settle()
-        return self._parts[0][0] if self._parts else np.empty((0, self.d), np.float32)
+        if not self._parts:
+            return np.empty((0, self.d), np.float32)
+        at, known = self._parts[0]
+        if len(self._free) or not np.array_equal(at, np.arange(len(at))):
+            # Without a free row, the next one to come makes a new table, and this one can be handed out.
+            self._table, self._free = self._table[at], np.empty(0, np.int64)
+            self._parts = [_Part(np.arange(len(at)), known)]
+        return self._table
 
     @property
     def rows(self) -> Rows:
         """What is known of each sampled row."""
         self._settle()
-        return self._parts[0][1] if self._parts else Rows(np.empty(0, np.uint64))
+        return self._parts[0].known if self._parts else Rows(np.empty(0, np.uint64))
 
     @property
     def n(self) -> int:
-        return len(self.values)
+        return len(self.rows)
 
     @property
     def taken(self) -> int:
@@ -110,13 +151,17 @@ class Sample:
         """The sampled rows as a block."""
         return block(self.values, self.rows)
 
-    def __add__(self, other: Sample) -> Sample:
-        wanted = (self.d, self.size, self.seed)
-        if wanted != (other.d, other.size, other.seed):
+    def check(self, other: Sample) -> None:
+        """Refuse what cannot be merged."""
+        if (self.size, self.seed) != (other.size, other.seed):
             raise MergeError(
-                f"cannot merge samples of (width, size, seed) {wanted} and {(other.d, other.size, other.seed)}."
+                f"cannot merge samples of (size, seed) {(self.size, self.seed)} and {(other.size, other.seed)}."
             )
-        result = Sample(*wanted, sequences=self.sequences + other.sequences)
+        self._check(other.d, other.rows)
+
+    def __add__(self, other: Sample) -> Sample:
+        self.check(other)
+        result = Sample(self.d, self.size, self.seed, self.sequences + other.sequences)
         for part in (self, other):
             if part.n:
                 result._take(part.values, part.rows)
@@ -125,9 +170,8 @@ class Sample:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole state as named arrays, for saving."""
-        known = {name: getattr(self.rows, name) for name in _COLUMNS}
         facts = np.array([self.d, self.size, self.seed, self.sequences], dtype=np.int64)
-        return {"facts": facts, "values": self.values} | {k: v for k, v in known.items() if v is not None}
+        return {"facts": facts, "values": self.values} | _columns(self.rows)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Sample:
@@ -135,11 +179,20 @@ class Sample:
         d, size, seed, sequences = (int(v) for v in arrays["facts"])
         result = cls(d, size, seed, sequences)
         if len(arrays["values"]):
-            result._take(arrays["values"], Rows(**{k: arrays[k] for k in _COLUMNS if k in arrays}))
+            result._take(arrays["values"], Rows(arrays["sequence"], *(arrays.get(name) for name in _OPTIONAL)))
             result._settle()
         return result
 
 
-def _join(columns: list[NDArray[Any] | None]) -> NDArray[Any] | None:
-    present = [c for c in columns if c is not None]
-    return np.concatenate(present) if len(present) == len(columns) else None
+def _columns(known: Rows) -> dict[str, NDArray[Any]]:
+    """What is known of rows, by name."""
+    columns = {name: getattr(known, name) for name in ("sequence", *_OPTIONAL)}
+    return {name: column for name, column in columns.items() if column is not None}
+
+
+def _join(parts: list[Rows]) -> Rows:
+    """One after another; all of them know the same."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in _columns(parts[0])
+    }
+    return Rows(**columns)

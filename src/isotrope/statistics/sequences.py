@@ -13,32 +13,39 @@ from scipy import sparse
 from isotrope.errors import MergeError
 from isotrope.statistics.block import Block
 
-#: The sums in the order in which they are saved.
+#: The counts and the sums in the order in which they are saved.
+_COUNTS = ("count", "directed", "rows")
 _SUMS = ("uniformity", "first", "first_with_itself", "inner")
+
+
+#: A sum of rows shorter than this share of the longest of them is what rounding left of rows that cancel.
+_CANCELLED = 1e-12
 
 
 @dataclass(eq=False)
 class SequenceStatistics:
     """Sums over sequences of at least two rows. A value with an empty element `SequenceStatistics.empty(d)` and `+`.
 
-    count: sequences of two rows or more. rows: rows of all sequences. uniformity: Σ over sequences of the mean
-    cosine over distinct pairs. first: Σ of the mean cosine of the first row to the others (first_with_itself: to
-    itself too). inner: Σ of the mean cosine of the rows to their sequence's mean. units: (d,), Σx/‖x‖ over all
-    rows. lengths: (longest + 1,), how many sequences have each length.
+    units: (d,), Σx/‖x‖ over all rows. lengths: (longest + 1,), how many sequences have each length.
+    count: sequences of two rows or more. directed: those whose rows do not cancel, so that their mean has a direction.
+    rows: rows of all sequences. uniformity: Σ over sequences of the mean cosine over distinct pairs. first: Σ of the
+    mean cosine of the first row to the others (first_with_itself: to itself too). inner: Σ over directed sequences of
+    the mean cosine of the rows to their mean.
     """
 
-    count: int
-    rows: int
-    uniformity: float
-    first: float
-    first_with_itself: float
-    inner: float
     units: NDArray[np.float64]
     lengths: NDArray[np.int64]
+    count: int = 0
+    directed: int = 0
+    rows: int = 0
+    uniformity: float = 0.0
+    first: float = 0.0
+    first_with_itself: float = 0.0
+    inner: float = 0.0
 
     @classmethod
     def empty(cls, d: int) -> SequenceStatistics:
-        return cls(0, 0, 0.0, 0.0, 0.0, 0.0, np.zeros(d), np.zeros(1, np.int64))
+        return cls(np.zeros(d), np.zeros(1, np.int64))
 
     @classmethod
     def of(cls, rows: Block) -> SequenceStatistics:
@@ -51,21 +58,22 @@ class SequenceStatistics:
         # One sparse product (sequences × rows) each: several times faster than np.add.reduceat.
         which, shape = (np.repeat(np.arange(len(starts)), length), np.arange(n)), (len(starts), n)
         total = sparse.csr_array((1.0 / rows.norms, which), shape=shape) @ rows.wide
-        mean = sparse.csr_array((np.ones(n), which), shape=shape) @ rows.wide
-        mean_norm = np.linalg.norm(mean, axis=1)
-        # A sequence of one row has no pairs; one whose rows cancel exactly has no mean direction.
-        usable = (length > 1) & (mean_norm > 0)
-        t, s, head = length[usable], total[usable], starts[usable]
+        summed = sparse.csr_array((np.ones(n), which), shape=shape) @ rows.wide
+        pairs = length > 1
+        t, s, m, head = length[pairs], total[pairs], summed[pairs], starts[pairs]
         square = np.einsum("ij,ij->i", s, s)
         to_first = np.einsum("ij,ij->i", s, rows.wide[head]) / rows.norms[head]
-        to_mean = np.einsum("ij,ij->i", s, mean[usable]) / mean_norm[usable]
+        mean_norm = np.sqrt(np.einsum("ij,ij->i", m, m))
+        directed = mean_norm > _CANCELLED * np.maximum.reduceat(rows.norms, starts)[pairs]
+        to_mean = np.einsum("ij,ij->i", s, m)[directed] / mean_norm[directed]
         return cls(
-            count=int(usable.sum()),
+            count=len(t),
+            directed=int(directed.sum()),
             rows=n,
             uniformity=float(((square - t) / (t * (t - 1.0))).sum()),
             first=float(((to_first - 1.0) / (t - 1.0)).sum()),
             first_with_itself=float((to_first / t).sum()),
-            inner=float((to_mean / t).sum()),
+            inner=float((to_mean / t[directed]).sum()),
             units=total.sum(axis=0),
             lengths=np.bincount(length),
         )
@@ -73,6 +81,11 @@ class SequenceStatistics:
     @property
     def d(self) -> int:
         return len(self.units)
+
+    def check(self, other: SequenceStatistics) -> None:
+        """Refuse what cannot be merged."""
+        if other.d != self.d:
+            raise MergeError(f"cannot merge sequences of width {other.d} with sequences of width {self.d}.")
 
     def __add__(self, other: SequenceStatistics) -> SequenceStatistics:
         return self._merged(other, sign=1)
@@ -82,24 +95,17 @@ class SequenceStatistics:
         return self._merged(part, sign=-1)
 
     def _merged(self, other: SequenceStatistics, sign: int) -> SequenceStatistics:
-        if other.d != self.d:
-            raise MergeError(f"cannot merge sequences of width {other.d} with sequences of width {self.d}.")
+        self.check(other)
         lengths = np.zeros(max(len(self.lengths), len(other.lengths)), np.int64)
         lengths[: len(self.lengths)] += self.lengths
         lengths[: len(other.lengths)] += sign * other.lengths
-        sums = {name: getattr(self, name) + sign * getattr(other, name) for name in _SUMS}
-        return SequenceStatistics(
-            count=self.count + sign * other.count,
-            rows=self.rows + sign * other.rows,
-            units=self.units + sign * other.units,
-            lengths=lengths,
-            **sums,
-        )
+        numbers = {name: getattr(self, name) + sign * getattr(other, name) for name in (*_COUNTS, *_SUMS)}
+        return SequenceStatistics(self.units + sign * other.units, lengths, **numbers)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole state as named arrays, for saving."""
         return {
-            "counts": np.array([self.count, self.rows], dtype=np.int64),
+            "counts": np.array([getattr(self, name) for name in _COUNTS], dtype=np.int64),
             "sums": np.array([getattr(self, name) for name in _SUMS]),
             "units": self.units,
             "lengths": self.lengths,
@@ -108,6 +114,6 @@ class SequenceStatistics:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> SequenceStatistics:
         """The state that `arrays` returned."""
-        count, rows = (int(v) for v in arrays["counts"])
-        sums = (float(v) for v in arrays["sums"])
-        return cls(count, rows, *sums, arrays["units"], arrays["lengths"])
+        counts: dict[str, Any] = dict(zip(_COUNTS, arrays["counts"].tolist(), strict=True))
+        sums: dict[str, Any] = dict(zip(_SUMS, arrays["sums"].tolist(), strict=True))
+        return cls(arrays["units"], arrays["lengths"], **counts, **sums)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.errors import MergeError
 from isotrope.statistics.block import Block
 
 Vector = NDArray[np.float64]
@@ -14,15 +17,21 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class SequenceSpectra:
-    """Singular values of the T × d matrix of each sequence of two rows or more, one after another.
+    """Singular values of the T × d matrix of each sequence of two rows or more, in the order of the sequences' ids.
 
-    values: (Σ min(T, d),), descending within a sequence. starts: (m + 1,), where each sequence's values begin.
-    sequence: (m,), their ids. A value with `+`.
+    d: width of the rows. values: (Σ min(T, d),), descending within a sequence, resolved to 1e-7 of its largest.
+    starts: (m + 1,), where each sequence's values begin. sequence: (m,), their ids. A value with an empty element
+    `SequenceSpectra.empty(d)` and `+`.
     """
 
+    d: int
     values: Vector
     starts: NDArray[np.int64]
     sequence: NDArray[np.uint64]
+
+    @classmethod
+    def empty(cls, d: int) -> SequenceSpectra:
+        return cls(d, np.empty(0), np.zeros(1, np.int64), np.empty(0, np.uint64))
 
     @classmethod
     def of(cls, rows: Block) -> SequenceSpectra:
@@ -30,31 +39,52 @@ class SequenceSpectra:
         begin = rows.rows.starts()
         length = np.diff(np.append(begin, len(rows)))
         d = rows.values.shape[1]
-        found: dict[int, Vector] = {}
-        for size in np.unique(length[length > 1]):
+        kept = np.flatnonzero(length > 1)
+        ids, begin, length = rows.rows.sequence[begin[kept]], begin[kept], length[kept]
+        starts = np.append(0, np.cumsum(np.minimum(length, d)))
+        values = np.empty(int(starts[-1]))
+        for size in np.unique(length):
             which = np.flatnonzero(length == size)
             stack = rows.wide[begin[which][:, None] + np.arange(size)]
             flat = stack @ stack.transpose(0, 2, 1) if size <= d else stack.transpose(0, 2, 1) @ stack
             squares = np.linalg.eigvalsh(flat)[:, ::-1]
             floor = np.maximum(squares[:, :1], 0) * (32 * np.finfo(np.float64).eps)
-            found |= dict(zip(which.tolist(), np.sqrt(np.where(squares > floor, squares, 0.0)), strict=True))
-        keys = sorted(found)
-        parts = [found[k] for k in keys]
-        ends = np.cumsum([0, *(len(p) for p in parts)])
-        return cls(np.concatenate([np.empty(0), *parts]), ends, rows.rows.sequence[begin[keys]])
+            values[starts[which][:, None] + np.arange(min(size, d))] = np.sqrt(np.where(squares > floor, squares, 0.0))
+        return cls(d, values, starts, ids)._take(np.argsort(ids, kind="stable"))
 
     def __len__(self) -> int:
         return len(self.sequence)
 
+    def _take(self, order: NDArray[np.int64]) -> SequenceSpectra:
+        """The sequences at these places, in this order."""
+        size = np.diff(self.starts)[order]
+        starts = np.append(0, np.cumsum(size))
+        at = np.arange(starts[-1]) + np.repeat(self.starts[:-1][order] - starts[:-1], size)
+        return SequenceSpectra(self.d, self.values[at], starts, self.sequence[order])
+
+    def check(self, other: SequenceSpectra) -> None:
+        """Refuse what cannot be merged."""
+        if other.d != self.d:
+            raise MergeError(f"cannot merge spectra of rows of width {other.d} and {self.d}.")
+
     def __add__(self, other: SequenceSpectra) -> SequenceSpectra:
+        self.check(other)
         starts = np.concatenate([self.starts, other.starts[1:] + self.starts[-1]])
         ids = np.concatenate([self.sequence, other.sequence])
-        return SequenceSpectra(np.concatenate([self.values, other.values]), starts, ids)
+        joined = SequenceSpectra(self.d, np.concatenate([self.values, other.values]), starts, ids)
+        return joined._take(np.argsort(ids, kind="stable"))
 
     def without(self, part: SequenceSpectra) -> SequenceSpectra:
         """These spectra without the sequences of `part`."""
-        keep = ~np.isin(self.sequence, part.sequence)
-        size = np.diff(self.starts)
-        return SequenceSpectra(
-            self.values[np.repeat(keep, size)], np.cumsum(np.append(0, size[keep])), self.sequence[keep]
-        )
+        self.check(part)
+        return self._take(np.flatnonzero(~np.isin(self.sequence, part.sequence)))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The whole state as named arrays, for saving."""
+        facts = np.array([self.d], dtype=np.int64)
+        return {"facts": facts, "values": self.values, "starts": self.starts, "sequence": self.sequence}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> SequenceSpectra:
+        """The state that `arrays` returned."""
+        return cls(int(arrays["facts"][0]), arrays["values"], arrays["starts"], arrays["sequence"])

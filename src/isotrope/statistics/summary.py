@@ -21,10 +21,20 @@ from isotrope.statistics.tokens import TokenStatistics
 #: More groups than this are surely a column of ids or of texts, not of groups.
 MOST_GROUPS = 1_000
 
+_KINDS: dict[str, Any] = {
+    "moments": Moments,
+    "tokens": TokenStatistics,
+    "sequences": SequenceStatistics,
+    "sample": Sample,
+}
+
 
 @dataclass(eq=False)
 class Summary:
-    """Moments of one layer's rows and, where wanted and possible, token and sequence statistics and a sample."""
+    """Moments of one layer's rows and, where wanted and possible, token and sequence statistics and a sample.
+
+    A value with `+`; `+=` reuses memory.
+    """
 
     moments: Moments
     tokens: TokenStatistics | None = None
@@ -34,23 +44,47 @@ class Summary:
     def update(self, rows: Any, known: Rows) -> None:
         """Add rows, shape (n, d), with what is known of each."""
         usable = block(rows, known)
-        self.moments += Moments.of(usable)
-        if self.tokens is not None:
-            self.tokens += TokenStatistics.of(usable)
-        if self.sequences is not None:
-            self.sequences += SequenceStatistics.of(usable)
+        # What may refuse the rows comes first, so that nothing has changed where it does.
+        tokens = None if self.tokens is None else TokenStatistics.of(usable)
         if self.sample is not None:
             self.sample.add(usable)
+        self.moments += Moments.of(usable)
+        if self.tokens is not None and tokens is not None:
+            self.tokens += tokens
+        if self.sequences is not None:
+            self.sequences += SequenceStatistics.of(usable)
+
+    def parts(self) -> dict[str, Any]:
+        """The statistics that it holds, by name."""
+        return {name: part for name, part in vars(self).items() if part is not None}
+
+    def check(self, other: Summary) -> None:
+        """Refuse what cannot be merged."""
+        mine, theirs = self.parts(), other.parts()
+        if mine.keys() != theirs.keys():
+            raise MergeError(f"cannot merge a summary of {', '.join(theirs)} with a summary of {', '.join(mine)}.")
+        for name, part in mine.items():
+            part.check(theirs[name])
 
     def __add__(self, other: Summary) -> Summary:
-        mine, theirs = vars(self), vars(other)
-        if [k for k, v in mine.items() if v is None] != [k for k, v in theirs.items() if v is None]:
-            raise MergeError("cannot merge summaries that hold different statistics.")
-        return Summary(**{k: None if v is None else v + theirs[k] for k, v in mine.items()})
+        self.check(other)
+        theirs = other.parts()
+        return Summary(**{name: part + theirs[name] for name, part in self.parts().items()})
+
+    def __iadd__(self, other: Summary) -> Summary:
+        self.check(other)
+        for name, part in other.parts().items():
+            merged = getattr(self, name)
+            merged += part
+            setattr(self, name, merged)
+        return self
+
+    def copy(self) -> Summary:
+        return Summary.from_arrays(self.arrays())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole state as named arrays, for saving."""
-        parts = {name: part.arrays() for name, part in vars(self).items() if part is not None}
+        parts = {name: part.arrays() for name, part in self.parts().items()}
         return {f"{name}.{key}": array for name, part in parts.items() for key, array in part.items()}
 
     @classmethod
@@ -60,13 +94,7 @@ class Summary:
         for key, array in arrays.items():
             name, _, rest = key.partition(".")
             parts.setdefault(name, {})[rest] = array
-        kinds: dict[str, Any] = {
-            "moments": Moments,
-            "tokens": TokenStatistics,
-            "sequences": SequenceStatistics,
-            "sample": Sample,
-        }
-        return cls(**{name: kinds[name].from_arrays(part) for name, part in parts.items()})
+        return cls(**{name: _KINDS[name].from_arrays(part) for name, part in parts.items()})
 
 
 class Wanted(NamedTuple):
@@ -91,7 +119,8 @@ class Wanted(NamedTuple):
 class Collection:
     """The summaries of a run by (group, layer), with what the source counted and the batches seen.
 
-    Without groups the group is None. `+` merges the collections of several workers.
+    Without groups the group is None. `+` merges the collections of several workers; `+=` reuses memory and holds
+    no more than one layer twice.
     """
 
     wanted: Wanted
@@ -132,16 +161,33 @@ class Collection:
         """The summary of one layer: of one group, or of all rows."""
         if group is not None or (None, layer) in self.summaries:
             return self.summaries[group, layer]
-        parts = [self.summaries[g, layer] for g in self.groups() if (g, layer) in self.summaries]
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
+        first, *others = (self.summaries[g, layer] for g in self.groups() if (g, layer) in self.summaries)
+        total = first.copy()
+        for part in others:
+            total += part
         return total
 
-    def __add__(self, other: Collection) -> Collection:
+    def check(self, other: Collection) -> None:
+        """Refuse what cannot be merged."""
         if self.wanted != other.wanted:
             raise MergeError(f"cannot merge runs that keep {self.wanted} and {other.wanted}.")
-        summaries = dict(self.summaries)
+        for key in self.summaries.keys() & other.summaries.keys():
+            self.summaries[key].check(other.summaries[key])
+
+    def __add__(self, other: Collection) -> Collection:
+        self.check(other)
+        summaries = {key: summary.copy() for key, summary in self.summaries.items()}
+        result = Collection(self.wanted, summaries, self.counts.copy(), self.batches)
+        result += other
+        return result
+
+    def __iadd__(self, other: Collection) -> Collection:
+        self.check(other)
         for key, summary in other.summaries.items():
-            summaries[key] = summaries[key] + summary if key in summaries else summary
-        return Collection(self.wanted, summaries, self.counts + other.counts, self.batches + other.batches)
+            if key in self.summaries:
+                self.summaries[key] += summary
+            else:
+                self.summaries[key] = summary.copy()
+        self.counts.update(other.counts)  # not `+`, which forgets counts of zero
+        self.batches += other.batches
+        return self

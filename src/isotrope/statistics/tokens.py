@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,22 +12,26 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from isotrope.errors import InputError, MergeError
-from isotrope.statistics.block import Block
+from isotrope.statistics.block import Block, to_numpy
 
 Vector = NDArray[np.float64]
+Index = NDArray[np.int64]
 
 #: Token types handled at a time where means are needed, so that temporaries stay small.
 _TYPES_AT_ONCE = 4096
+
+_COLUMNS = ("n", "scatters", "energy", "means", "units")
 
 
 class TokenTable(NamedTuple):
     """Per token type t, (k,) each: n_t, Q_t = E‖x‖², M_t = ‖μ_t‖², V_t = E‖x − μ_t‖², B_t = ‖μ_t − μ‖², ‖Σu‖².
 
-    mean_square: ‖μ‖² of all rows. unit_square: ‖Σu‖² of all rows.
+    mean_square: ‖μ‖² of all rows. unit_square: ‖Σu‖² of all rows. seen: n_t before any rows were left out, which is
+    what decides how frequent a type is.
     """
 
-    types: NDArray[np.int64]
-    n: NDArray[np.int64]
+    types: Index
+    n: Index
     q: Vector
     m: Vector
     v: Vector
@@ -35,34 +39,34 @@ class TokenTable(NamedTuple):
     unit_squares: Vector
     mean_square: float
     unit_square: float
+    seen: Index
 
 
 @dataclass(eq=False)
 class TokenStatistics:
-    """Sums over the occurrences of each token type t, in float64 about one shift for all types.
+    """Count, mean, scatter and sum of directions of the occurrences of each token type t.
 
     A value with an empty element `TokenStatistics.empty(d)` and `+`; `+=` reuses memory. Memory grows with the
     number of types seen, not with the corpus (Yamagiwa and Shimodaira 2024, Algorithm 1, without its
-    cancellation: sums are taken about a shift close to all rows).
+    cancellation: means and scatters are merged centred and in float64).
 
-    types: (k,) int64, ascending. n: (k,). sums: (k, d), Σ(x − shift). squares: (k,), Σ‖x − shift‖².
-    energy: (k,), Σ‖x‖². units: (k, d), Σx/‖x‖, in the rows' own type.
+    types: (k,) int64, ascending; type types[i] has row _slot[i] of the tables, which have room for more.
+    _n: occurrences. _scatters: Σ‖x − μ_t‖². _energy: Σ‖x‖². _means: (room, d), μ_t. _units: (room, d), Σx/‖x‖, in the
+    rows' own type.
     """
 
-    shift: Vector
-    types: NDArray[np.int64]
-    _slot: NDArray[np.int64]
-    _n: NDArray[np.int64]
-    _squares: Vector
+    types: Index
+    _slot: Index
+    _n: Index
+    _scatters: Vector
     _energy: Vector
-    _sums: NDArray[np.float64]
+    _means: NDArray[np.float64]
     _units: NDArray[np.floating[Any]]
 
     @classmethod
     def empty(cls, d: int) -> TokenStatistics:
-        none = np.empty(0, np.int64)
-        table = np.empty((0, d))
-        return cls(np.zeros(d), none, none, none, np.empty(0), np.empty(0), table, table.astype(np.float32))
+        none, number = np.empty(0, np.int64), np.empty(0)
+        return cls(none, none, none, number, number, np.empty((0, d)), np.empty((0, d), np.float32))
 
     @classmethod
     def of(cls, rows: Block) -> TokenStatistics:
@@ -76,16 +80,20 @@ class TokenStatistics:
         k = len(types)
         count = np.bincount(which, minlength=k)
         pick = (which, np.arange(n))
-        ones = sparse.csr_array((np.ones(n), pick), shape=(k, n))
+        # About the block's mean, so that a type's squared length and that of its mean do not cancel.
+        offsets = to_numpy(rows.centred).astype(np.float64, copy=False)
+        means = sparse.csr_array((np.ones(n), pick), shape=(k, n)) @ offsets
+        means /= count[:, None]
+        scatters = _sum_by(which, _squared(offsets), k) - count * _squared(means)
+        means += rows.shift
         inverse = (1.0 / rows.norms).astype(rows.values.dtype)
         return cls(
-            shift=rows.shift,
-            types=types,
+            types=types.astype(np.int64, copy=False),
             _slot=np.arange(k),
             _n=count,
-            _squares=np.bincount(which, np.einsum("ij,ij->i", rows.offsets, rows.offsets), minlength=k),
-            _energy=np.bincount(which, rows.norms**2, minlength=k),
-            _sums=ones @ rows.offsets,
+            _scatters=np.maximum(scatters, 0.0),
+            _energy=_sum_by(which, rows.norms**2, k),
+            _means=means,
             _units=sparse.csr_array((inverse, pick), shape=(k, n)) @ rows.values,
         )
 
@@ -95,130 +103,132 @@ class TokenStatistics:
 
     @property
     def d(self) -> int:
-        return len(self.shift)
+        return int(self._means.shape[1])
 
     @property
-    def n(self) -> NDArray[np.int64]:
+    def n(self) -> Index:
         return self._n[self._slot]
 
     @cached_property
     def table(self) -> TokenTable:
         """What the measures over token types need, one row per type."""
-        n, k = self.n, len(self)
-        m, v, b, unit = np.empty((4, k))
-        total = self._total() / max(int(n.sum()), 1)
+        return self.table_of(np.ones(len(self), dtype=bool))
+
+    def table_of(self, keep: NDArray[np.bool_]) -> TokenTable:
+        """The table of the types marked in a mask of shape (k,), as if there were no others."""
+        slot = self._slot[keep]
+        n, k = self._n[slot], len(slot)
+        mean = np.zeros(self.d)
+        for part in _parts(k):
+            mean += np.einsum("i,ij->j", n[part] / n.sum(), self._means[slot[part]])
+        m, b, unit = np.empty((3, k))
         units = np.zeros(self.d)
-        for start in range(0, k, _TYPES_AT_ONCE):
-            part = slice(start, start + _TYPES_AT_ONCE)
-            slot = self._slot[part]
-            offset = self._sums[slot] / n[part, None]
-            v[part] = np.maximum(self._squares[slot] / n[part] - _squared(offset), 0.0)
-            b[part] = _squared(offset - total)
-            m[part] = _squared(offset + self.shift)
-            wide = self._units[slot].astype(np.float64)
+        for part in _parts(k):
+            means = self._means[slot[part]]
+            m[part], b[part] = _squared(means), _squared(means - mean)
+            wide = self._units[slot[part]].astype(np.float64)
             units += wide.sum(axis=0)
             unit[part] = _squared(wide)
-        mean = self.shift + total
         return TokenTable(
-            types=self.types,
+            types=self.types[keep],
             n=n,
-            q=self._energy[self._slot] / np.maximum(n, 1),
+            q=self._energy[slot] / n,
             m=m,
-            v=v,
+            v=self._scatters[slot] / n,
             b=b,
             unit_squares=unit,
             mean_square=float(mean @ mean),
             unit_square=float(units @ units),
+            seen=n,
         )
-
-    def _total(self) -> Vector:
-        """Σ over all types of Σ(x − shift), (d,)."""
-        total = np.zeros(self.d)
-        for start in range(0, len(self), _TYPES_AT_ONCE):
-            total += self._sums[self._slot[start : start + _TYPES_AT_ONCE]].sum(axis=0)
-        return total
 
     def table_without(self, part: TokenStatistics) -> TokenTable:
         """The table of these rows less those of `part`, which are among them, by changing only its types."""
         whole = self.table
         at = np.searchsorted(self.types, part.types)
-        slot, there = self._slot[at], part._slot
-        delta = part.shift - self.shift
+        here, there = self._slot[at], part._slot
         gone = part._n[there]
-        their_sums = part._sums[there]
-        squares = part._squares[there] + 2.0 * (their_sums @ delta) + gone * float(delta @ delta)
-        their_sums = their_sums + gone[:, None] * delta
-        left = np.maximum(self._n[slot] - gone, 1)  # types that vanish are dropped below
-        offset = (self._sums[slot] - their_sums) / left[:, None]
-        units = (self._units[slot] - part._units[there]).astype(np.float64)
-        n, q, m, v, b, unit = (np.array(c) for c in whole[1:7])
+        left = np.maximum(self._n[here] - gone, 1)  # types that vanish are dropped below
+        delta = part._means[there] - self._means[here]
+        scatters = self._scatters[here] - part._scatters[there] - self._n[here] * gone / left * _squared(delta)
+        means = self._means[here] - (gone / left)[:, None] * delta
+        n, q, m, v, unit = whole.n.copy(), whole.q.copy(), whole.m.copy(), whole.v.copy(), whole.unit_squares.copy()
         n[at] -= gone
-        q[at] = (self._energy[slot] - part._energy[there]) / left
-        m[at] = _squared(offset + self.shift)
-        v[at] = np.maximum((self._squares[slot] - squares) / left - _squared(offset), 0.0)
-        unit[at] = _squared(units)
-        total = (self._total_sum - their_sums.sum(axis=0)) / max(int(n.sum()), 1)
-        # ‖o − t‖² for all types with one product: o are offsets from the shift, so little cancels.
-        lengths = self._offset_squares.copy()
-        lengths[at] = _squared(offset)
-        along = (self._sums @ total)[self._slot] / whole.n
-        along[at] = offset @ total
-        b = np.maximum(lengths - 2.0 * along + float(total @ total), 0.0)
-        mean = self.shift + total
-        everything = self._unit_sum - part._units[there].sum(axis=0, dtype=np.float64)
+        q[at] = (self._energy[here] - part._energy[there]) / left
+        m[at] = _squared(means)
+        v[at] = np.maximum(scatters / left, 0.0)
+        unit[at] = _squared((self._units[here] - part._units[there]).astype(np.float64))
+        # The overall mean moves by a little, so ‖μ_t − μ‖² of the other types follows from one product.
+        rows = max(int(n.sum()), 1)
+        move = (gone.sum() * self._mean - np.einsum("i,ij->j", gone.astype(np.float64), part._means[there])) / rows
+        mean = self._mean + move
+        along = (self._means[: len(self)] @ move)[self._slot] - float(self._mean @ move)
+        b = np.maximum(whole.b - 2.0 * along + float(move @ move), 0.0)
+        b[at] = _squared(means - mean)
+        units = self._unit_sum - part._units[there].sum(axis=0, dtype=np.float64)
         keep = n > 0
-        columns = [column[keep] for column in (self.types, n, q, m, v, b, unit)]
-        return TokenTable(*columns, float(mean @ mean), float(everything @ everything))
+        return TokenTable(
+            types=self.types[keep],
+            n=n[keep],
+            q=q[keep],
+            m=m[keep],
+            v=v[keep],
+            b=b[keep],
+            unit_squares=unit[keep],
+            mean_square=float(mean @ mean),
+            unit_square=float(units @ units),
+            seen=whole.n[keep],
+        )
 
     @cached_property
-    def _total_sum(self) -> Vector:
-        return self._total()
+    def _mean(self) -> Vector:
+        """Mean of all rows, (d,)."""
+        n = self._n[: len(self)]
+        return np.asarray(np.einsum("i,ij->j", n / max(int(n.sum()), 1), self._means[: len(self)]))
 
     @cached_property
     def _unit_sum(self) -> Vector:
-        return np.asarray(self._units[self._slot].sum(axis=0, dtype=np.float64))
+        """Σx/‖x‖ of all rows, (d,)."""
+        return np.asarray(self._units[: len(self)].sum(axis=0, dtype=np.float64))
 
-    @cached_property
-    def _offset_squares(self) -> Vector:
-        return _squared(self._sums[self._slot] / self.n[:, None])
-
-    def select(self, keep: NDArray[np.bool_]) -> TokenStatistics:
-        """Only the types marked in a mask of shape (k,)."""
-        return replace(self, types=self.types[keep], _slot=self._slot[keep])
+    def check(self, other: TokenStatistics) -> None:
+        """Refuse what cannot be merged."""
+        if other.d != self.d:
+            raise MergeError(f"cannot merge token rows of width {other.d} with rows of width {self.d}.")
 
     def __add__(self, other: TokenStatistics) -> TokenStatistics:
+        self.check(other)
         result = self.copy()
         result += other
         return result
 
     def __iadd__(self, other: TokenStatistics) -> TokenStatistics:
-        self._merge(other)
-        return self
-
-    def _merge(self, other: TokenStatistics) -> None:
-        if other.d != self.d:
-            raise MergeError(f"cannot merge token rows of width {other.d} with rows of width {self.d}.")
-        if len(other) == 0:
-            return
-        for name in ("table", "_total_sum", "_unit_sum", "_offset_squares"):
+        self.check(other)
+        for name in ("table", "_mean", "_unit_sum"):
             self.__dict__.pop(name, None)
-        if len(self) == 0:
-            self.shift = other.shift.copy()
         if other._units.dtype.itemsize > self._units.dtype.itemsize:
             self._units = self._units.astype(other._units.dtype)
-        here = self._slots_for(other.types)
-        there = other._slot
-        delta = other.shift - self.shift
-        n = other._n[there]
-        sums = other._sums[there]
-        self._squares[here] += other._squares[there] + 2.0 * (sums @ delta) + n * float(delta @ delta)
-        sums += n[:, None] * delta
-        self._sums[here] += sums
-        self._n[here] += n
+        slots = self._slots_for(other.types)
+        for part in _parts(len(other)):
+            self._merge(slots[part], other, other._slot[part])
+        return self
+
+    def _merge(self, here: Index, other: TokenStatistics, there: Index) -> None:
+        """Add rows `there` of the other's tables to rows `here` of these (Chan, Golub and LeVeque 1983)."""
+        n, more = self._n[here], other._n[there]
+        share = more / (n + more)
+        means = self._means[here]
+        delta = other._means[there]
+        delta -= means
+        self._scatters[here] += other._scatters[there] + share * n * _squared(delta)
+        delta *= share[:, None]
+        means += delta
+        self._means[here] = means
+        self._n[here] += more
         self._energy[here] += other._energy[there]
         self._units[here] += other._units[there]
 
-    def _slots_for(self, types: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _slots_for(self, types: Index) -> Index:
         """Table rows of the given types, after making room for those not yet seen."""
         fresh = np.setdiff1d(types, self.types, assume_unique=True)
         if len(fresh):
@@ -234,35 +244,36 @@ class TokenStatistics:
         room = len(self._n)
         if rows <= room:
             return
-        for name in ("_n", "_squares", "_energy", "_sums", "_units"):
-            old = getattr(self, name)
+        for name in _COLUMNS:
+            old = getattr(self, f"_{name}")
             new = np.zeros((max(rows, 2 * room), *old.shape[1:]), old.dtype)
             new[:room] = old
-            setattr(self, name, new)
+            setattr(self, f"_{name}", new)
 
     def copy(self) -> TokenStatistics:
         return TokenStatistics.from_arrays(self.arrays())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole state as named arrays, for saving."""
-        slot = self._slot
-        return {
-            "shift": self.shift.copy(),
-            "types": self.types.copy(),
-            "n": self._n[slot],
-            "squares": self._squares[slot],
-            "energy": self._energy[slot],
-            "sums": self._sums[slot],
-            "units": self._units[slot],
-        }
+        return {"types": self.types.copy()} | {name: getattr(self, f"_{name}")[self._slot] for name in _COLUMNS}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> TokenStatistics:
-        """The state that `arrays` returned."""
-        columns = [arrays[name] for name in ("n", "squares", "energy", "sums", "units")]
-        return cls(arrays["shift"], arrays["types"], np.arange(len(arrays["types"])), *columns)
+        """The state that `arrays` returned; takes the arrays over, and copies those that cannot be written to."""
+        columns = (np.require(arrays[name], requirements="W") for name in _COLUMNS)
+        return cls(arrays["types"], np.arange(len(arrays["types"])), *columns)
+
+
+def _parts(k: int) -> Iterator[slice]:
+    """Slices over k types, some thousand at a time."""
+    return (slice(start, start + _TYPES_AT_ONCE) for start in range(0, k, _TYPES_AT_ONCE))
 
 
 def _squared(rows: NDArray[np.float64]) -> Vector:
-    """Squared length of each row."""
+    """Squared length of each row, (n, d) -> (n,)."""
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+
+def _sum_by(which: Index, values: Vector, k: int) -> Vector:
+    """Sum of the values of each of k types, (n,) -> (k,)."""
+    return np.asarray(np.bincount(which, values, minlength=k), dtype=np.float64)

@@ -1,0 +1,23 @@
+"""Makes the pictures of the README from real runs: python docs/pictures.py RUN docs/images/scan.svg"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from isotrope.cli import terminal
+from isotrope.store import Run
+
+
+def main(run: str, picture: str) -> None:
+    recorder = Console(record=True, width=118, highlight=False, force_terminal=True, file=open("/dev/null", "w"))
+    terminal.console = lambda **_: recorder  # type: ignore[assignment]
+    terminal.show_findings(Run(run).findings(), None)
+    Path(picture).parent.mkdir(parents=True, exist_ok=True)
+    Path(picture).write_text(recorder.export_svg(title="isotrope scan"), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,93 @@
+"""isotrope catalogue: what each measure is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from isotrope.measures import Measure
+
+
+def catalogue(
+    name: Annotated[str | None, typer.Argument(help="A measure, or a group.", show_default="all")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """List the measures: formula, range, which way is better, blind spot, paper."""
+    from isotrope.measures import GROUPS, MEASURES, get, select
+
+    chosen = list(MEASURES) if name is None else select(name) if name in GROUPS else [get(name)]
+    if json:
+        import json as library
+
+        typer.echo(library.dumps([_record(m) for m in chosen], indent=1, ensure_ascii=False))
+    elif len(chosen) == 1:
+        _show_one(chosen[0])
+    else:
+        _show_all(chosen)
+
+
+def _record(m: Measure) -> dict[str, Any]:
+    return {
+        "name": m.name,
+        "title": m.title,
+        "needs": m.needs,
+        "says": m.says,
+        "formula": m.formula,
+        "range": _range(m),
+        "better": m.better,
+        "invariant": sorted(m.invariant),
+        "interval": m.estimate,
+        "variants": ["definition", *m.variants],
+        "blind": m.blind,
+        "paper": m.paper,
+    }
+
+
+def _range(m: Measure) -> str:
+    """The range in words, with n and d where it depends on them."""
+    if callable(m.range):
+        low, high = m.range(10**9, 768)
+        return f"{low:.4g} to {high:.4g} for d = 768 and endless rows"
+    return f"{m.range[0]:.4g} to {m.range[1]:.4g}"
+
+
+def _show_one(m: Measure) -> None:
+    from isotrope.cli.terminal import console
+
+    out = console()
+    out.print(f"[bold]{m.title}[/bold]  ({m.name})")
+    rows = [
+        ("says", m.says),
+        ("formula", m.formula),
+        ("range", _range(m)),
+        ("better", m.better or "neither way"),
+        ("unchanged by", ", ".join(sorted(m.invariant)) or "nothing"),
+        ("interval", "95 %, over sequences" if m.estimate else "none"),
+        ("variants", ", ".join(["definition", *m.variants])),
+        ("blind to", m.blind),
+        ("paper", m.paper),
+        ("from", m.needs),
+    ]
+    for label, value in rows:
+        out.print(f"  [dim]{label:>12}[/dim]  {value}", highlight=False, soft_wrap=True)
+
+
+def _show_all(chosen: list[Measure]) -> None:
+    from rich.table import Table
+
+    from isotrope.cli.terminal import console
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("measure", "from", "better", "what it says"):
+        table.add_column(column, no_wrap=column == "measure")
+    for m in sorted(chosen, key=lambda m: _order(m)):
+        table.add_row(m.name, m.needs, m.better or "-", m.says)
+    out = console()
+    out.print(table)
+    out.print("\nisotrope catalogue NAME shows one of them whole.", style="dim")
+
+
+def _order(m: Measure) -> int:
+    return ("moments", "tokens", "sequences", "spectra", "layers").index(m.needs)

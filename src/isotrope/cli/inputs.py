@@ -1,0 +1,69 @@
+"""What the INPUT of a command is: vectors, a text or a model."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from isotrope.errors import InputError
+from isotrope.sources.arrays import OPENERS
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where rows come from: vectors, or a model over a text (None for the embedded ones), and a short name."""
+
+    model: str | None = None
+    text: str | None = None
+    vectors: str | None = None
+
+    @property
+    def name(self) -> str:
+        """A short name for a folder."""
+        chosen = self.vectors or self.model or "all-MiniLM-L6-v2"
+        return re.sub(r"[^A-Za-z0-9._-]+", "-", Path(chosen).name or "run").strip("-.") or "run"
+
+
+def sort_out(
+    input: str | None, *, model: str | None, text: str | None, corpus: str | None, vectors: str | None
+) -> Place:
+    """Give INPUT the role that is left, by what it is."""
+    if text is not None and corpus is not None:
+        raise InputError("got --text and --corpus; give one of them.")
+    text = text if text is not None else corpus
+    if vectors is not None:
+        if input is not None:
+            raise InputError(f"got the vectors {vectors!r} and also {input!r}; give one of them.")
+        return Place(model, text, vectors)
+    if input is None:
+        return Place(model, text)
+    if model is not None:
+        if text is not None:
+            raise InputError(f"got a model, a text and also {input!r}; leave one out.")
+        return Place(model, input)
+    if text is not None:
+        return Place(input, text)
+    return _by_kind(input)
+
+
+def _by_kind(input: str) -> Place:
+    """INPUT on its own: vectors by its ending, a model by its files, else a text for the embedded model."""
+    path = Path(input)
+    if path.is_dir():
+        if (path / "config.json").exists() or any(path.glob("*.gguf")):
+            return Place(model=input)
+        if any(p.suffix.lower() in OPENERS for p in path.iterdir()):
+            return Place(vectors=input)
+        return Place(text=input)
+    if path.suffix.lower() in OPENERS:
+        return Place(vectors=input)
+    if path.suffix.lower() == ".gguf":
+        return Place(model=input)
+    if path.exists() or input == "-":
+        return Place(text=input)
+    if path.suffix and "/" not in input:
+        raise InputError(f"there is no file {input!r}; check the path.")
+    if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", input):
+        return Place(model=input)
+    raise InputError(f"there is no file or model {input!r}; check the path, or give a model's hub id or folder.")

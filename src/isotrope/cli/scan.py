@@ -1,0 +1,195 @@
+"""isotrope scan: measure every layer of a model, or vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from isotrope.findings import Findings
+    from isotrope.pipeline import Options
+    from isotrope.sources.batch import Source
+
+_MODEL = "Model"
+_TEXT = "Text"
+_WHAT = "What to measure"
+_RUN = "Run"
+
+
+def scan(
+    input: Annotated[
+        str | None,
+        typer.Argument(help="Vectors, a text, or a model; found out from its kind.", show_default="Python manual"),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Hub id, folder or GGUF file.", show_default="embedded all-MiniLM-L6-v2", rich_help_panel=_MODEL
+        ),
+    ] = None,
+    revision: Annotated[str | None, typer.Option(help="Revision of a hub model.", rich_help_panel=_MODEL)] = None,
+    gguf_file: Annotated[str | None, typer.Option(help="GGUF file in the folder.", rich_help_panel=_MODEL)] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel=_MODEL)] = "auto",
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Let a model run its own code.", rich_help_panel=_MODEL)
+    ] = False,
+    text: Annotated[
+        str | None, typer.Option(help="Text file, folder, dataset id, or - for stdin.", rich_help_panel=_TEXT)
+    ] = None,
+    corpus: Annotated[
+        str | None, typer.Option(help="A named corpus: python-manual, or a dataset id.", rich_help_panel=_TEXT)
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option(help="Column or array to read, where a file has several.", rich_help_panel=_TEXT)
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="Split of a dataset.", rich_help_panel=_TEXT)] = None,
+    unit: Annotated[
+        str, typer.Option(help="What is one text in a plain file: line or paragraph.", rich_help_panel=_TEXT)
+    ] = "line",
+    group_by: Annotated[
+        str | None, typer.Option(help="Measure each value of this column apart too.", rich_help_panel=_TEXT)
+    ] = None,
+    special_tokens: Annotated[
+        str, typer.Option(help="keep or drop tokens that the tokenizer adds.", rich_help_panel=_TEXT)
+    ] = "keep",
+    max_length: Annotated[
+        int | None,
+        typer.Option(help="Tokens at which texts are cut.", show_default="512 or the model's", rich_help_panel=_TEXT),
+    ] = None,
+    vectors: Annotated[
+        str | None,
+        typer.Option(help="npy, npz, safetensors, parquet, arrow, HDF5; a file or a folder.", rich_help_panel=_WHAT),
+    ] = None,
+    pooling: Annotated[
+        str | None,
+        typer.Option(
+            help="One row per text: mean, cls, last, max, first+last, mean:1+-1.",
+            show_default="rows are tokens",
+            rich_help_panel=_WHAT,
+        ),
+    ] = None,
+    layers: Annotated[
+        str, typer.Option(help="all, or e.g. 0,6,-1 or L.before_norm.", rich_help_panel=_WHAT)
+    ] = "all",
+    measures: Annotated[
+        str | None,
+        typer.Option(
+            help="Groups or names, see isotrope catalogue.",
+            show_default="moments,tokens,sequences",
+            rich_help_panel=_WHAT,
+        ),
+    ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            help="fast (float32 products) or exact (float64).",
+            show_default="exact for vectors, fast for models",
+            rich_help_panel=_WHAT,
+        ),
+    ] = None,
+    sample: Annotated[
+        int, typer.Option(help="Rows kept for intervals and spectra of sequences.", rich_help_panel=_WHAT)
+    ] = 20_000,
+    seed: Annotated[int, typer.Option(help="Which rows are sampled.", rich_help_panel=_WHAT)] = 0,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Texts, or rows, at a time.", show_default="32 texts", rich_help_panel=_RUN)
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Run folder to write.", rich_help_panel=_RUN)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a stopped run.", rich_help_panel=_RUN)] = False,
+    checkpoint_every: Annotated[
+        float, typer.Option(help="Seconds between checkpoints.", rich_help_panel=_RUN)
+    ] = 60.0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what it would cost.", rich_help_panel=_RUN)
+    ] = False,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(help='Exit with 1 where true, e.g. "layer[-1].mean_cosine > 0.5".', rich_help_panel=_RUN),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.", rich_help_panel=_RUN)] = False,
+) -> None:
+    """Measure every layer of a model over a text, or vectors, in one pass.
+
+    Without arguments: the embedded model over the Python manual.
+    """
+    from isotrope import gate
+    from isotrope.cli.inputs import sort_out
+    from isotrope.cli.terminal import Bar, show_findings, show_plan
+    from isotrope.measures import get
+    from isotrope.pipeline import choose, open_source
+    from isotrope.planning import plan
+    from isotrope.store import Run
+
+    gates = [gate.parse(expression) for expression in fail_on or []]
+    for one in gates:
+        get(one.measure)
+    options = choose(_with(measures, [one.measure for one in gates]), sample=sample, seed=seed)
+    place = sort_out(input, model=model, text=text, corpus=corpus, vectors=vectors)
+    folder = output if output is not None or json or dry_run else _fresh_folder(place.name)
+    run = Run(folder) if folder is not None else None
+    if run is not None:
+        run.prepare(resume=resume)
+    with Bar(quiet=json) as bar:
+        bar("opening", 0, None)
+        source = open_source(
+            model=place.model,
+            text=place.text,
+            vectors=place.vectors,
+            layers=layers,
+            pooling=pooling,
+            column=column,
+            split=split,
+            unit=unit,
+            group_by=group_by,
+            special_tokens=special_tokens,
+            revision=revision,
+            gguf_file=gguf_file,
+            trust_remote_code=trust_remote_code,
+            precision=precision,
+            batch_size=batch_size,
+            max_length=max_length,
+            device=device,
+        )
+        if dry_run:
+            bar.stop()
+            show_plan(plan(source, options.wanted), json=json)
+            return
+        findings = _scanned(source, options, run, resume, checkpoint_every, bar)
+    if json:
+        typer.echo(findings.to_json())
+    else:
+        show_findings(findings, folder)
+    outcomes = [gate.check(one, findings) for one in gates]
+    for outcome in outcomes:
+        typer.echo(outcome.text, err=True)
+    if any(outcome.failed for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+def _scanned(
+    source: Source, options: Options, run: Any, resume: bool, every: float, progress: Any
+) -> Findings:
+    from isotrope.pipeline import scan_source
+
+    if run is not None and resume and (run.folder / "findings.json").exists():
+        finished: Findings = run.findings()
+        return finished
+    return scan_source(source, options, run=run, resume=resume, checkpoint_every=every, progress=progress)
+
+
+def _with(measures: str | None, more: list[str]) -> str | None:
+    """The measures asked for, and those that the gates need."""
+    from isotrope.pipeline import DEFAULT_MEASURES
+
+    return ",".join([measures or DEFAULT_MEASURES, *more]) if more else measures
+
+
+def _fresh_folder(name: str) -> Path:
+    """A new folder for a run that was given none."""
+    from datetime import datetime
+
+    return Path("isotrope-runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"

@@ -1,0 +1,173 @@
+"""What a scan found, as plain data: readings, verdict, counts and provenance; JSON and DataFrame out."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from isotrope.errors import InputError, StoreError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Version of the JSON and of the run folder. A newer one is refused, older ones are read.
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One number: of which layer, which measure, between which ends, from how many rows, beside which null.
+
+    value, low, high, null: NaN where undefined; `reason` then says why. note: what to know about the value
+    (biased, unresolved). layer: None for a reading across layers. group: None for all rows.
+    """
+
+    layer: int | str | None
+    measure: str
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    n: int = 0
+    null: float = math.nan
+    variant: str = "definition"
+    seed: int = 0
+    reason: str | None = None
+    note: str | None = None
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One sentence of the verdict: how bad (0 good, 1 mild, 2 bad, 3 very bad), what, in which layers, how sure."""
+
+    level: int
+    text: str
+    layers: tuple[int | str, ...] = ()
+    sure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is wrong with the space, in words, worst first. `word` is one of the words of the thresholds' table."""
+
+    word: str
+    statements: tuple[Statement, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join(s.text for s in self.statements)
+
+
+@dataclass
+class Findings:
+    """All that a run found. `tables` holds token types, spectra and curves as DataFrames, by name."""
+
+    readings: list[Reading]
+    layers: list[int | str] = field(default_factory=list)
+    layer_names: dict[str, str] = field(default_factory=dict)
+    verdict: Verdict = field(default_factory=lambda: Verdict("unknown"))
+    source: dict[str, Any] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    provenance: dict[str, Any] = field(default_factory=dict)
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict, repr=False)
+
+    @property
+    def model(self) -> str | None:
+        return self.source.get("model")
+
+    @property
+    def revision(self) -> str | None:
+        return self.source.get("revision")
+
+    def get(self, measure: str, layer: int | str | None = -1, group: str | None = None) -> Reading:
+        """One reading; a negative layer counts from the end, None is for readings across layers."""
+        if isinstance(layer, int) and layer < 0:
+            if not -len(self.layers) <= layer:
+                raise InputError(f"there is no layer {layer}: the run has {len(self.layers)} layers.")
+            layer = self.layers[layer]
+        for r in self.readings:
+            if (r.measure, r.layer, r.group, r.variant) == (measure, layer, group, "definition"):
+                return r
+        raise InputError(f"the run has no reading of {measure!r} for layer {layer!r}.")
+
+    def to_frame(self) -> pd.DataFrame:
+        """The readings as a tidy table: model, revision, layer, measure, value, low, high, n, null, ..."""
+        import pandas as pd
+
+        frame = pd.DataFrame([asdict(r) for r in self.readings], columns=[f.name for f in fields(Reading)])
+        frame.insert(0, "model", self.model)
+        frame.insert(1, "revision", self.revision)
+        frame["layer"] = frame["layer"].map(lambda v: None if v is None else str(v)).astype("string")
+        return frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data without NaN: an undefined value is None and its reason is given."""
+        return {
+            "format": FORMAT,
+            "model": self.model,
+            "revision": self.revision,
+            "layers": self.layers,
+            "layer_names": self.layer_names,
+            "verdict": asdict(self.verdict),
+            "counts": self.counts,
+            "source": self.source,
+            "provenance": self.provenance,
+            "readings": [_plain(asdict(r)) for r in self.readings],
+        }
+
+    def to_json(self) -> str:
+        """The same as one JSON document."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Findings:
+        """The findings that `to_dict` gave; refuses a newer format."""
+        version = data.get("format")
+        if not isinstance(version, int) or version > FORMAT:
+            raise StoreError(
+                f"these findings have format {version!r}, this isotrope reads up to {FORMAT}; "
+                "update isotrope (pip install -U isotrope)."
+            )
+        try:
+            verdict = data["verdict"]
+            statements = (Statement(**{**s, "layers": tuple(s["layers"])}) for s in verdict["statements"])
+            return cls(
+                readings=[Reading(**_floats(r)) for r in data["readings"]],
+                layers=list(data["layers"]),
+                layer_names=dict(data["layer_names"]),
+                verdict=Verdict(verdict["word"], tuple(statements)),
+                source=dict(data["source"]),
+                counts=dict(data["counts"]),
+                provenance=dict(data["provenance"]),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise StoreError(f"these findings are damaged ({error!r}); run the scan again.") from error
+
+    @classmethod
+    def from_json(cls, text: str) -> Findings:
+        """The findings that `to_json` gave."""
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise StoreError(f"these findings are not JSON ({error}); run the scan again.") from error
+        if not isinstance(data, dict):
+            raise StoreError("these findings are not a JSON object; run the scan again.")
+        return cls.from_dict(data)
+
+
+_NUMBERS = ("value", "low", "high", "null")
+
+
+def _plain(reading: dict[str, Any]) -> dict[str, Any]:
+    return {k: None if k in _NUMBERS and not math.isfinite(v) else v for k, v in reading.items()}
+
+
+def _floats(reading: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: math.nan if k in _NUMBERS and v is None else v for k, v in reading.items()}
+
+
+def in_layer_order(layers: Iterable[int | str], order: list[int | str]) -> list[int | str]:
+    """Layers sorted as a run lists them."""
+    return sorted(set(layers), key=order.index)

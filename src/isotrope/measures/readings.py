@@ -1,0 +1,176 @@
+"""The readings of one layer: every measure asked for, with its interval, its null and what to know about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from isotrope.errors import Undefined
+from isotrope.findings import Reading
+from isotrope.measures.drift_correlation import LayerReadings
+from isotrope.measures.intervals import NONE, intervals
+from isotrope.measures.measure import Measure
+from isotrope.measures.null import isotropic_moments, isotropic_sequences, isotropic_tokens
+from isotrope.statistics import Moments, SequenceSpectra, SequenceStatistics, Summary, TokenStatistics
+
+#: Why a statistic is missing, where it was asked for.
+_MISSING = {
+    "tokens": "these rows have no token types (vectors, or pooled texts)",
+    "sequences": "these rows do not form sequences (vectors, or pooled texts)",
+    "spectra": "these rows do not form sequences (vectors, or pooled texts)",
+}
+
+#: Measures whose value depends on small singular values, which float32 may not resolve.
+_DETAILED = ("effective_rank", "effective_rank_eigenvalues", "spectral_median", "spectral_skewness")
+
+
+class Nulls:
+    """Null statistics, drawn once for each shape, because all layers of a run share it."""
+
+    def __init__(self) -> None:
+        self._moments: dict[tuple[int, int], Moments] = {}
+        self._sequences: dict[bytes, tuple[SequenceStatistics, SequenceSpectra]] = {}
+
+    def value(self, m: Measure, summary: Summary) -> float:
+        """What isotropic Gaussian rows with the same shape and mean squared norm would give."""
+        actual = summary.moments
+        if actual.n < 2:
+            return math.nan
+        if m.null is not None:
+            return m.null(actual.n, actual.d)
+        q = actual.energy / actual.n
+        try:
+            if m.needs == "moments":
+                return m.value(self._isotropic(actual.n, actual.d)) * q ** (m.degree / 2)
+            if m.needs == "tokens":
+                return m.value(self._tokens(summary, q))
+            return m.value(self._sequence(summary)[0 if m.needs == "sequences" else 1])
+        except Undefined:
+            return math.nan
+
+    def _isotropic(self, n: int, d: int) -> Moments:
+        if (n, d) not in self._moments:
+            self._moments[n, d] = isotropic_moments(n, d)
+        return self._moments[n, d]
+
+    def _tokens(self, summary: Summary, q: float) -> TokenStatistics:
+        tokens = summary.tokens
+        assert tokens is not None
+        if getattr(self, "_last", None) is None or self._last[0] is not tokens:
+            self._last = (tokens, isotropic_tokens(tokens, q))
+        return self._last[1]
+
+    def _sequence(self, summary: Summary) -> tuple[SequenceStatistics, SequenceSpectra]:
+        sequences = summary.sequences
+        assert sequences is not None
+        key = sequences.lengths.tobytes() + bytes(str(sequences.d), "ascii")
+        if key not in self._sequences:
+            drawn = isotropic_sequences(sequences)
+            self._sequences[key] = (SequenceStatistics.of(drawn), SequenceSpectra.of(drawn))
+        return self._sequences[key]
+
+
+def read(
+    summary: Summary,
+    measures: Sequence[Measure],
+    *,
+    layer: int | str,
+    group: str | None,
+    seed: int,
+    nulls: Nulls,
+) -> list[Reading]:
+    """The readings of one layer's statistics."""
+    spectra = None
+    if summary.sample is not None and summary.sequences is not None and any(m.needs == "spectra" for m in measures):
+        spectra = SequenceSpectra.of(summary.sample.block())
+    statistics: dict[str, Any] = {
+        "moments": summary.moments,
+        "tokens": summary.tokens,
+        "sequences": summary.sequences,
+        "spectra": spectra,
+    }
+    found: dict[str, Reading] = {}
+    for need in dict.fromkeys(m.needs for m in measures if m.needs != "layers"):
+        wanted = [m for m in measures if m.needs == need]
+        for m in wanted:
+            start = Reading(layer, m.name, math.nan, seed=seed, group=group)
+            found[m.name] = _value(m, statistics[need], start)
+        defined = [m for m in wanted if m.estimate and math.isfinite(found[m.name].value)]
+        ends = [NONE] * len(defined)
+        if summary.sample is not None:
+            ends = intervals(defined, [found[m.name].value for m in defined], summary.sample, need)
+        for m, (low, high) in zip(defined, ends, strict=True):
+            found[m.name] = replace(found[m.name], low=low, high=high)
+        for m in wanted:
+            if math.isfinite(found[m.name].value):
+                null = nulls.value(m, summary)
+                found[m.name] = replace(found[m.name], null=null, note=_note(m, found[m.name], summary, spectra))
+    return [found[m.name] for m in measures if m.name in found]
+
+
+def _value(m: Measure, statistic: Any, start: Reading) -> Reading:
+    if statistic is None:
+        return replace(start, reason=_MISSING.get(m.needs, "its statistic was not kept"))
+    n = _count(statistic)
+    try:
+        value = m.value(statistic)
+    except Undefined as error:
+        return replace(start, n=n, reason=str(error))
+    if not math.isfinite(value):
+        return replace(start, n=n, reason="the value is not finite")
+    return replace(start, n=n, value=value)
+
+
+def _count(statistic: Any) -> int:
+    """Rows for moments and tokens, sequences for the others."""
+    if isinstance(statistic, Moments):
+        return statistic.n
+    if isinstance(statistic, TokenStatistics):
+        return int(statistic.n.sum())
+    return statistic.count if isinstance(statistic, SequenceStatistics) else len(statistic)
+
+
+def _note(m: Measure, r: Reading, summary: Summary, spectra: SequenceSpectra | None) -> str | None:
+    notes = []
+    moments = summary.moments
+    if m.needs == "moments" and moments.n <= moments.d and "rotation" in m.invariant and m.estimate:
+        notes.append(f"only {moments.n:,} rows for {moments.d:,} dimensions: take more rows than dimensions")
+    if math.isfinite(r.low) and not r.low <= r.value <= r.high:
+        notes.append("biased by the number of rows: the interval is where the value would settle with more")
+    if m.name in _DETAILED and moments.resolution > 1e-10 and moments.unresolved:
+        notes.append(f"{moments.unresolved} directions are too weak for float32: use --precision exact")
+    if m.needs == "spectra" and spectra is not None and summary.sequences is not None:
+        if len(spectra) < summary.sequences.count:
+            notes.append(f"on {len(spectra):,} sampled sequences of {summary.sequences.count:,}")
+    return "; ".join(notes) or None
+
+
+def read_across(readings: Sequence[Reading], measures: Sequence[Measure], seed: int) -> list[Reading]:
+    """The readings across layers, from the drift norm and mean cosine of each, for each group."""
+    found = []
+    for group in dict.fromkeys(r.group for r in readings):
+        values = {
+            name: [r.value for r in readings if r.measure == name and r.group == group]
+            for name in ("drift_norm", "mean_cosine")
+        }
+        layers = LayerReadings(*(_array(values[name]) for name in ("drift_norm", "mean_cosine")))
+        for m in measures:
+            if m.needs == "layers":
+                start = Reading(None, m.name, math.nan, seed=seed, group=group)
+                found.append(replace(_value_across(m, layers, start), n=len(layers.drift_norm)))
+    return found
+
+
+def _value_across(m: Measure, layers: LayerReadings, start: Reading) -> Reading:
+    try:
+        return replace(start, value=m.value(layers))
+    except Undefined as error:
+        return replace(start, reason=str(error))
+
+
+def _array(values: list[float]) -> Any:
+    import numpy as np
+
+    return np.array(values, dtype=np.float64)

@@ -1,0 +1,324 @@
+"""scan(): source to statistics to measures to findings. The only file that knows every stage."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from isotrope import __version__
+from isotrope.engines import local
+from isotrope.errors import InputError, StoreError
+from isotrope.findings import Findings
+from isotrope.measures import Measure, select
+from isotrope.measures.readings import Nulls, read, read_across
+from isotrope.sources.arrays import ArraySource
+from isotrope.sources.batch import Layer, Source
+from isotrope.sources.corpora import open_corpus
+from isotrope.sources.models import load
+from isotrope.sources.text import TextSource
+from isotrope.statistics import Collection, Moments, Summary, Wanted, block
+from isotrope.store import Run
+from isotrope.tables import tables
+from isotrope.verdict import judge
+
+#: What is measured unless the user says otherwise.
+DEFAULT_MEASURES = "moments,tokens,sequences"
+
+#: Called with what is going on, how much is done, and of how much (None where unknown).
+Progress = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a scan is asked to do, apart from what it reads."""
+
+    measures: tuple[Measure, ...]
+    wanted: Wanted
+    seed: int
+
+
+def scan(
+    *,
+    model: str | Path | None = None,
+    text: str | Path | Sequence[str] | None = None,
+    vectors: Any = None,
+    layers: str | int | Sequence[int | str] = "all",
+    measures: str | list[str] | None = None,
+    pooling: str | None = None,
+    column: str | None = None,
+    split: str | None = None,
+    unit: str = "line",
+    group_by: str | None = None,
+    special_tokens: str = "keep",
+    revision: str | None = None,
+    gguf_file: str | None = None,
+    trust_remote_code: bool = False,
+    precision: str | None = None,
+    sample: int = 20_000,
+    seed: int = 0,
+    batch_size: int | None = None,
+    max_length: int | None = None,
+    device: str = "auto",
+    output: str | Path | None = None,
+    resume: bool = False,
+    checkpoint_every: float = 60.0,
+    progress: Progress | None = None,
+) -> Findings:
+    """Measure every layer of a model over a text, or vectors that are there already, in one pass.
+
+    model: hub id, folder or GGUF file; None for the embedded default. text: file, folder, dataset id, list of
+    strings, "-" for standard input; None for the Python manual. vectors: array, file, list of files or folder,
+    instead of model and text. precision: "fast" (float32 products) or "exact" (float64 throughout); None is
+    exact for vectors and fast for models. output: a run folder to write.
+
+    >>> import numpy as np
+    >>> rows = np.random.default_rng(0).normal(size=(500, 8)) + 3.0
+    >>> findings = scan(vectors=rows, measures="mean_cosine")
+    >>> findings.verdict.word
+    'narrow'
+    """
+    options = choose(measures, sample=sample, seed=seed)
+    run = Run(output) if output is not None else None
+    if run is not None:
+        run.prepare(resume=resume)
+    source = open_source(
+        model=model,
+        text=text,
+        vectors=vectors,
+        layers=layers,
+        pooling=pooling,
+        column=column,
+        split=split,
+        unit=unit,
+        group_by=group_by,
+        special_tokens=special_tokens,
+        revision=revision,
+        gguf_file=gguf_file,
+        trust_remote_code=trust_remote_code,
+        precision=precision,
+        batch_size=batch_size,
+        max_length=max_length,
+        device=device,
+    )
+    return scan_source(
+        source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=progress
+    )
+
+
+def choose(measures: str | list[str] | None, *, sample: int = 20_000, seed: int = 0) -> Options:
+    """The measures asked for and the statistics they need."""
+    if sample < 0:
+        raise InputError(f"the sample is {sample} rows, expected 0 or more.")
+    if not 0 <= seed < 2**31:
+        raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
+    chosen = select(DEFAULT_MEASURES if measures is None else measures)
+    if any(m.needs == "layers" for m in chosen):  # they are made of these two
+        chosen = select([*(m.name for m in chosen), "mean_cosine", "drift_norm"])
+    needs = {m.needs for m in chosen}
+    wanted = Wanted(
+        tokens="tokens" in needs,
+        sequences=bool(needs & {"sequences", "spectra"}),
+        sample=sample,
+        seed=seed,
+    )
+    return Options(tuple(chosen), wanted, seed)
+
+
+def open_source(
+    *,
+    model: Any,
+    text: Any,
+    vectors: Any,
+    layers: Any,
+    pooling: str | None,
+    column: str | None,
+    split: str | None,
+    unit: str,
+    group_by: str | None,
+    special_tokens: str,
+    revision: str | None,
+    gguf_file: str | None,
+    trust_remote_code: bool,
+    precision: str | None,
+    batch_size: int | None,
+    max_length: int | None,
+    device: str,
+) -> Source:
+    """The source of rows that the arguments describe; the text is opened before the model, which takes longer."""
+    if precision not in (None, "fast", "exact"):
+        raise InputError(f"there is no precision {precision!r}; say fast or exact.")
+    if vectors is not None:
+        if model is not None or text is not None:
+            raise InputError("got vectors and also a model or a text; give the vectors alone, or model and text.")
+        if pooling is not None or layers not in ("all", 0, "0", -1, "-1"):
+            raise InputError("vectors have no layers and no pooling; leave both out.")
+        return ArraySource(
+            vectors, column=column, group_by=group_by, batch_rows=batch_size, exact=precision != "fast"
+        )
+    corpus = open_corpus(text, column=column, split=split, group_by=group_by, unit=unit)
+    loaded = load(
+        model,
+        revision=revision,
+        gguf_file=gguf_file,
+        device=device,
+        exact=precision == "exact",
+        trust_remote_code=trust_remote_code,
+    )
+    return TextSource(
+        loaded,
+        corpus,
+        layers=layers,
+        pooling=pooling,
+        special_tokens=special_tokens,
+        batch_size=batch_size or 32,
+        max_length=max_length,
+    )
+
+
+def scan_source(
+    source: Source,
+    options: Options,
+    *,
+    run: Run | None = None,
+    resume: bool = False,
+    checkpoint_every: float = 60.0,
+    progress: Progress | None = None,
+) -> Findings:
+    """Run a source through all stages; with a run folder, write it, keeping checkpoints on the way."""
+    begin, started = time.perf_counter(), datetime.now(timezone.utc)
+    described = source.describe()
+    task = {"source": described, "wanted": list(options.wanted), "measures": [m.name for m in options.measures]}
+    collection = Collection(options.wanted)
+    keep = None
+    if run is not None:
+        if resume:
+            collection = _resumed(run, task, options.wanted) or collection
+        store = run
+
+        def keep(now: Collection) -> None:
+            state = {"task": task, "batches": now.batches, "counts": dict(now.counts), "index": _files(now)}
+            store.checkpoint(state, _arrays(now))
+
+    told = progress or (lambda *_: None)
+    collection = local.run(
+        source,
+        collection,
+        progress=lambda done, total: told(f"reading {source.unit}", done, total),
+        keep=keep,
+        every=checkpoint_every,
+    )
+    findings = find(collection, source, options, told)
+    findings.provenance = _provenance(started, time.perf_counter() - begin, options)
+    if run is not None:
+        run.save(findings, _arrays(collection), _files(collection))
+    return findings
+
+
+def find(collection: Collection, source: Source, options: Options, progress: Progress) -> Findings:
+    """Statistics to findings."""
+    if not any(s.moments.n for s in collection.summaries.values()):
+        raise InputError("there are no rows to measure: all are zero, NaN or infinite, or there is no text.")
+    nulls = Nulls()
+    layers = [layer for layer in source.layers if any(key[1] == layer for key in collection.summaries)]
+    groups: list[str | None] = [None, *collection.groups()]
+    readings = []
+    jobs = [(g, layer) for g in groups for layer in layers if g is None or (g, layer) in collection.summaries]
+    left_out = {"zero_rows": 0, "nonfinite_rows": 0}
+    for done, (group, layer) in enumerate(jobs):
+        progress("measuring layers", done, len(jobs))
+        summary = collection.layer(layer, group)
+        if group is None:
+            left_out["zero_rows"] += summary.moments.zero
+            left_out["nonfinite_rows"] += summary.moments.nonfinite
+        readings += read(summary, options.measures, layer=layer, group=group, seed=options.seed, nulls=nulls)
+    progress("measuring layers", len(jobs), len(jobs))
+    readings += read_across(readings, options.measures, options.seed)
+    findings = Findings(
+        readings=readings,
+        layers=layers,
+        layer_names={str(k): v for k, v in getattr(source, "layer_names", {}).items()},
+        source=source.describe(),
+        counts=dict(collection.counts) | {k: v for k, v in left_out.items() if v},
+        tables=tables(collection, source, layers),
+    )
+    findings.verdict = judge(findings)
+    return findings
+
+
+def measure(X: Any, names: str | list[str] | None = None) -> dict[str, float]:
+    """Measures of rows X, shape (n, d): all that need no more than rows, or those named; NaN where undefined.
+
+    >>> import numpy as np
+    >>> measure(np.eye(3), ["mean_cosine", "isoscore"])
+    {'mean_cosine': 0.0, 'isoscore': 0.5}
+    """
+    chosen = select("moments" if names is None else names)
+    source = ArraySource(X, exact=True)
+    moments = Moments.empty(source.width)
+    for batch in source.batches():
+        moments += Moments.of(block(batch.layers[0]))
+    for m in chosen:
+        if m.needs != "moments" and names is not None:
+            raise InputError(f"{m.name} cannot be taken from rows alone: it needs {m.needs}; use scan.")
+    return {m.name: m(moments) for m in chosen if m.needs == "moments"}
+
+
+def _files(collection: Collection) -> dict[str, tuple[str | None, Layer]]:
+    """A file name for each summary, and the group and layer it is of."""
+    groups = collection.groups()
+    return {
+        f"layer_{layer}" if group is None else f"group_{groups.index(group)}_layer_{layer}": (group, layer)
+        for group, layer in collection.summaries
+    }
+
+
+def _arrays(collection: Collection) -> dict[str, dict[str, Any]]:
+    return {name: collection.summaries[key].arrays() for name, key in _files(collection).items()}
+
+
+def _resumed(run: Run, task: dict[str, Any], wanted: Wanted) -> Collection | None:
+    found = run.last_checkpoint()
+    if found is None:
+        return None
+    state, arrays = found
+    if state["task"] != json.loads(json.dumps(task)):
+        differing = [k for k in task if state["task"].get(k) != json.loads(json.dumps(task[k]))]
+        raise StoreError(
+            f"the run in {str(run.folder)!r} was begun with another {' and '.join(differing)}; "
+            "resume with the same command, or choose another folder."
+        )
+    collection = Collection(wanted, batches=state["batches"])
+    collection.counts.update(state["counts"])
+    for name, (group, layer) in state["index"].items():
+        collection.summaries[group, layer] = Summary.from_arrays(arrays[name])
+    return collection
+
+
+def _provenance(started: datetime, seconds: float, options: Options) -> dict[str, Any]:
+    """Versions, command, times and settings: what is needed to repeat a run."""
+    packages = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors")
+    versions = {"isotrope": __version__, "python": platform.python_version()}
+    for name in packages:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": round(seconds, 3),
+        "versions": versions,
+        "platform": platform.platform(),
+        "measures": [m.name for m in options.measures],
+        "sample": options.wanted.sample,
+        "seed": options.seed,
+    }

