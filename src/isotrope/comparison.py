@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One measure of one layer in two runs. beyond: True where the intervals do not touch, None where one is missing."""
+    """One measure of one layer in two runs. beyond: True where the intervals do not touch, None where there is none."""
 
     layer: int | str | None
     measure: str
@@ -32,10 +32,7 @@ class Change:
 
 
 def compare(runs: Sequence[Findings]) -> list[list[Change]]:
-    """The changes from the first run to each of the others, for the readings they share.
-
-    Layers are matched by their label; where the runs have different numbers of layers, the last ones are matched too.
-    """
+    """The changes from the first run to each of the others, for the readings they share; layers match by label."""
     if len(runs) < 2:
         raise InputError("a comparison needs at least two runs.")
     return [_pair(runs[0], other) for other in runs[1:]]
@@ -77,4 +74,5 @@ def to_frame(changes: Sequence[Change]) -> pd.DataFrame:
         }
         for c in changes
     ]
-    return pd.DataFrame(rows)
+    frame: pd.DataFrame = pd.DataFrame(rows)
+    return frame

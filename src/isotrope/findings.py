@@ -21,7 +21,7 @@ FORMAT = 1
 class Reading:
     """One number: of which layer, which measure, between which ends, from how many rows, beside which null.
 
-    value, low, high, null: NaN where undefined; `reason` then says why. note: what to know about the value
+    value, low, high, null: NaN where undefined; `reason` then says why the value is. note: what to know about it
     (biased, unresolved). layer: None for a reading across layers. group: None for all rows.
     """
 
@@ -84,13 +84,13 @@ class Findings:
     def get(self, measure: str, layer: int | str | None = -1, group: str | None = None) -> Reading:
         """One reading; a negative layer counts from the end, None is for readings across layers."""
         if isinstance(layer, int) and layer < 0:
-            if not -len(self.layers) <= layer:
-                raise InputError(f"there is no layer {layer}: the run has {len(self.layers)} layers.")
+            if layer < -len(self.layers):
+                raise InputError(f"there is no layer {layer}: the run has {len(self.layers)}.")
             layer = self.layers[layer]
         for r in self.readings:
             if (r.measure, r.layer, r.group, r.variant) == (measure, layer, group, "definition"):
                 return r
-        raise InputError(f"the run has no reading of {measure!r} for layer {layer!r}.")
+        raise InputError(f"the run has no reading of {measure!r}" + ("." if layer is None else f" for layer {layer}."))
 
     def to_frame(self) -> pd.DataFrame:
         """The readings as a tidy table: model, revision, layer, measure, value, low, high, n, null, ..."""
@@ -99,8 +99,10 @@ class Findings:
         frame = pd.DataFrame([asdict(r) for r in self.readings], columns=[f.name for f in fields(Reading)])
         frame.insert(0, "model", self.model)
         frame.insert(1, "revision", self.revision)
-        frame["layer"] = frame["layer"].map(lambda v: None if v is None else str(v)).astype("string")
-        return frame
+        frame["layer"] = [None if r.layer is None else str(r.layer) for r in self.readings]
+        # Text also where a column is all empty, so that the tables of several runs can be joined.
+        typed: pd.DataFrame = frame.astype(dict.fromkeys(_TEXTS, "string"))
+        return typed
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data without NaN: an undefined value is None and its reason is given."""
@@ -127,7 +129,7 @@ class Findings:
         version = data.get("format")
         if not isinstance(version, int) or version > FORMAT:
             raise StoreError(
-                f"these findings have format {version!r}, this isotrope reads up to {FORMAT}; "
+                f"it has format {version!r}, this isotrope reads up to {FORMAT}; "
                 "update isotrope (pip install -U isotrope)."
             )
         try:
@@ -143,21 +145,22 @@ class Findings:
                 provenance=dict(data["provenance"]),
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise StoreError(f"these findings are damaged ({error!r}); run the scan again.") from error
+            raise StoreError(f"it is damaged ({error!r}); run the scan again.") from error
 
     @classmethod
-    def from_json(cls, text: str) -> Findings:
+    def from_json(cls, text: str | bytes) -> Findings:
         """The findings that `to_json` gave."""
         try:
             data = json.loads(text)
         except ValueError as error:
-            raise StoreError(f"these findings are not JSON ({error}); run the scan again.") from error
+            raise StoreError(f"it is not JSON ({error}); run the scan again.") from error
         if not isinstance(data, dict):
-            raise StoreError("these findings are not a JSON object; run the scan again.")
+            raise StoreError("it is not a JSON object; run the scan again.")
         return cls.from_dict(data)
 
 
 _NUMBERS = ("value", "low", "high", "null")
+_TEXTS = ("model", "revision", "layer", "measure", "variant", "reason", "note", "group")
 
 
 def _plain(reading: dict[str, Any]) -> dict[str, Any]:

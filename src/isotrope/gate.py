@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from isotrope.errors import InputError
@@ -21,15 +21,18 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 }
 
 _GRAMMAR = re.compile(
-    r"""\s*(?:(?P<scope>any|all|layer\[\s*(?P<layer>[^\]\s]{1,40})\s*\])\s*\.\s*)?
+    r"""\s*(?:(?P<scope>any|all|layer\[\s*(?!any\b|all\b)(?P<layer>[^\]\s]{1,40})\s*\])\s*\.\s*)?
         (?P<measure>[a-z][a-z0-9_]{0,80})
         (?:\.(?P<end>low|high))?
         \s*(?P<compare>>=|<=|==|!=|>|<)\s*
-        (?P<number>[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?)\s*""",
+        (?P<number>[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,2})?)\s*""",
     re.VERBOSE,
 )
 
 _EXAMPLES = "mean_cosine > 0.5, layer[-1].mean_cosine > 0.5, any.mean_cosine.low > 0.9, all.isoscore < 0.1"
+
+#: Readings that an outcome shows at most.
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,39 +76,51 @@ def parse(text: str) -> Gate:
 def check(gate: Gate, findings: Findings) -> Outcome:
     """Whether the run fails the gate; a reading that is undefined decides nothing and is refused."""
     readings = _readings(gate, findings)
-    values = []
-    for r in readings:
-        value = float(getattr(r, gate.end))
-        if math.isnan(value):
-            why = r.reason or "it has no interval, for which there are too few sequences"
-            raise InputError(f"the gate {gate.text!r} cannot be decided: {_name(r, gate)} is undefined ({why}).")
-        values.append(value)
-    compare = _COMPARE[gate.compare]
-    hits = [(r, v) for r, v in zip(readings, values, strict=True) if compare(v, gate.number)]
-    failed = len(hits) == len(readings) if gate.scope == "all" else bool(hits)
-    shown = hits or list(zip(readings, values, strict=True))
-    numbers = ", ".join(f"{_name(r, gate)} = {v:.4g}" for r, v in shown[:5]) + (" ..." if len(shown) > 5 else "")
+    values = [_value(gate, r) for r in readings]
+    hits = [_COMPARE[gate.compare](value, gate.number) for value in values]
+    failed = all(hits) if gate.scope == "all" else any(hits)
+    # Where it fails, the layers that made it fail; where it passes, all that were looked at.
+    shown = [
+        f"{_name(r, gate)} = {v:.4g}" for r, v, hit in zip(readings, values, hits, strict=True) if hit or not failed
+    ]
+    numbers = ", ".join(shown[:_SHOWN]) + (f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else "")
     return Outcome(failed, f"gate {gate.text!r} {'fails' if failed else 'passes'}: {numbers}.")
 
 
 def _readings(gate: Gate, findings: Findings) -> list[Reading]:
-    if gate.scope in ("any", "all"):
-        found = [
-            r
-            for r in findings.readings
-            if r.measure == gate.measure and r.group is None and r.variant == "definition" and r.layer is not None
-        ]
-        if not found:
-            raise InputError(f"the gate {gate.text!r} cannot be decided: the run has no reading of {gate.measure!r}.")
+    """The readings that a gate is about; one across layers, such as a correlation, has no layer to name."""
+    kind = (gate.measure, None, "definition")
+    found = [r for r in findings.readings if (r.measure, r.group, r.variant) == kind]
+    if not found:
+        raise InputError(f"the gate {gate.text!r} cannot be decided: the run has no reading of {gate.measure!r}.")
+    if gate.scope in ("any", "all") or found[0].layer is None:
         return found
-    across = [r for r in findings.readings if r.measure == gate.measure and r.layer is None]
-    if across:
-        return across
-    try:
-        layer: int | str = int(gate.scope)
-    except ValueError:
-        layer = gate.scope
-    return [findings.get(gate.measure, layer)]
+    return [findings.get(gate.measure, _layer(gate.scope, findings.layers))]
+
+
+def _layer(scope: str, layers: list[int | str]) -> int | str:
+    """The layer that a gate names: a number, negative from the end, or a name."""
+    number = int(scope) if re.fullmatch(r"[+-]?\d{1,6}", scope) else None
+    if number is not None and -len(layers) <= number < 0:
+        return layers[number]
+    if number in layers or scope in layers:
+        return scope if number is None else number
+    raise InputError(f"the gate names layer {scope}, but the run has layers {', '.join(map(str, layers))}.")
+
+
+def check_layers(gates: Iterable[Gate], layers: list[int | str]) -> None:
+    """Refuse a layer that a run will not have before it starts."""
+    for gate in gates:
+        if gate.scope not in ("any", "all"):
+            _layer(gate.scope, layers)
+
+
+def _value(gate: Gate, reading: Reading) -> float:
+    value = float(getattr(reading, gate.end))
+    if math.isnan(value):
+        why = reading.reason or "it has no interval: too few rows or sequences, or no sample"
+        raise InputError(f"the gate {gate.text!r} cannot be decided: {_name(reading, gate)} is undefined ({why}).")
+    return value
 
 
 def _name(reading: Reading, gate: Gate) -> str:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import platform
-import shlex
-import sys
-import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from isotrope import __version__
+from isotrope import checkpoints
 from isotrope.engines import local
-from isotrope.errors import InputError, StoreError
+from isotrope.errors import InputError
 from isotrope.findings import Findings
 from isotrope.measures import Measure, select
 from isotrope.measures.readings import Nulls, read, read_across
+from isotrope.provenance import provenance
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Layer, Source
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.models import load
 from isotrope.sources.text import TextSource
-from isotrope.statistics import Collection, Moments, Summary, Wanted, block
+from isotrope.statistics import Collection, Moments, Wanted, block
 from isotrope.store import Run
 from isotrope.tables import tables
 from isotrope.verdict import judge
@@ -84,9 +80,11 @@ def scan(
     >>> rows = np.random.default_rng(0).normal(size=(500, 8)) + 3.0
     >>> findings = scan(vectors=rows, measures="mean_cosine")
     >>> findings.verdict.word
-    'narrow'
+    'collapsed'
     """
     options = choose(measures, sample=sample, seed=seed)
+    if resume and output is None:
+        raise InputError("there is nothing to resume without a run folder; name it as the output.")
     run = Run(output) if output is not None else None
     if run is not None:
         run.prepare(resume=resume)
@@ -109,9 +107,7 @@ def scan(
         max_length=max_length,
         device=device,
     )
-    return scan_source(
-        source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=progress
-    )
+    return scan_source(source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=progress)
 
 
 def choose(measures: str | list[str] | None, *, sample: int = 20_000, seed: int = 0) -> Options:
@@ -161,9 +157,7 @@ def open_source(
             raise InputError("got vectors and also a model or a text; give the vectors alone, or model and text.")
         if pooling is not None or layers not in ("all", 0, "0", -1, "-1"):
             raise InputError("vectors have no layers and no pooling; leave both out.")
-        return ArraySource(
-            vectors, column=column, group_by=group_by, batch_rows=batch_size, exact=precision != "fast"
-        )
+        return ArraySource(vectors, column=column, group_by=group_by, batch_rows=batch_size, exact=precision != "fast")
     corpus = open_corpus(text, column=column, split=split, group_by=group_by, unit=unit)
     loaded = load(
         model,
@@ -194,51 +188,58 @@ def scan_source(
     progress: Progress | None = None,
 ) -> Findings:
     """Run a source through all stages; with a run folder, write it, keeping checkpoints on the way."""
-    begin, started = time.perf_counter(), datetime.now(timezone.utc)
-    described = source.describe()
-    task = {"source": described, "wanted": list(options.wanted), "measures": [m.name for m in options.measures]}
+    if not checkpoint_every >= 0:
+        raise InputError(f"checkpoints every {checkpoint_every} seconds are not possible; give 0 or more.")
+    started = datetime.now(timezone.utc)
+    task = checkpoints.task_of(source, _settings(source, options))
     collection = Collection(options.wanted)
-    keep = None
-    if run is not None:
-        if resume:
-            collection = _resumed(run, task, options.wanted) or collection
-        store = run
-
-        def keep(now: Collection) -> None:
-            state = {"task": task, "batches": now.batches, "counts": dict(now.counts), "index": _files(now)}
-            store.checkpoint(state, _arrays(now))
-
+    if run is not None and resume:
+        if run.finished:
+            return checkpoints.finished(run, task)
+        collection = checkpoints.resumed(run, task, options.wanted)
+    resumed = collection.batches
     told = progress or (lambda *_: None)
     collection = local.run(
         source,
         collection,
         progress=lambda done, total: told(f"reading {source.unit}", done, total),
-        keep=keep,
+        keep=None if run is None else lambda now: checkpoints.keep(run, task, now),
         every=checkpoint_every,
     )
     findings = find(collection, source, options, told)
-    findings.provenance = _provenance(started, time.perf_counter() - begin, options)
+    findings.provenance = provenance(started, task["settings"], resumed)
     if run is not None:
-        run.save(findings, _arrays(collection), _files(collection))
+        told("writing the run", 0, None)
+        run.save(findings, checkpoints.arrays(collection), checkpoints.files(collection))
     return findings
+
+
+def _settings(source: Source, options: Options) -> dict[str, Any]:
+    """What shapes the numbers beside the source."""
+    return {
+        "layers": source.layers,
+        "measures": [m.name for m in options.measures],
+        "sample": options.wanted.sample,
+        "seed": options.seed,
+        "batch_rows": getattr(source, "batch_rows", None),
+        "rows_dtype": str(getattr(source, "dtype", None)),
+    }
 
 
 def find(collection: Collection, source: Source, options: Options, progress: Progress) -> Findings:
     """Statistics to findings."""
-    if not any(s.moments.n for s in collection.summaries.values()):
-        raise InputError("there are no rows to measure: all are zero, NaN or infinite, or there is no text.")
+    _check_rows(collection)
     nulls = Nulls()
     layers = [layer for layer in source.layers if any(key[1] == layer for key in collection.summaries)]
     groups: list[str | None] = [None, *collection.groups()]
     readings = []
     jobs = [(g, layer) for g in groups for layer in layers if g is None or (g, layer) in collection.summaries]
-    left_out = {"zero_rows": 0, "nonfinite_rows": 0}
+    left_out = Counter(zero_rows=0, nonfinite_rows=0)
     for done, (group, layer) in enumerate(jobs):
         progress("measuring layers", done, len(jobs))
         summary = collection.layer(layer, group)
         if group is None:
-            left_out["zero_rows"] += summary.moments.zero
-            left_out["nonfinite_rows"] += summary.moments.nonfinite
+            left_out.update(zero_rows=summary.moments.zero, nonfinite_rows=summary.moments.nonfinite)
         readings += read(summary, options.measures, layer=layer, group=group, seed=options.seed, nulls=nulls)
     progress("measuring layers", len(jobs), len(jobs))
     readings += read_across(readings, options.measures, options.seed)
@@ -247,78 +248,40 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
         layers=layers,
         layer_names={str(k): v for k, v in getattr(source, "layer_names", {}).items()},
         source=source.describe(),
-        counts=dict(collection.counts) | {k: v for k, v in left_out.items() if v},
+        counts=dict(collection.counts) | dict(left_out),
         tables=tables(collection, source, layers),
     )
     findings.verdict = judge(findings)
     return findings
 
 
+def _check_rows(collection: Collection) -> None:
+    """Refuse what is less than a space in every layer."""
+    usable: Counter[Layer] = Counter()
+    left_out: Counter[Layer] = Counter()
+    for (_, layer), summary in collection.summaries.items():
+        usable[layer] += summary.moments.n
+        left_out[layer] += summary.moments.zero + summary.moments.nonfinite
+    most = max(usable.values(), default=0)
+    if most < 2:
+        bad = max(left_out.values(), default=0)
+        beside = f" (besides {bad:,} of zeros, NaN or infinity)" if bad else ""
+        raise InputError(f"{'one row' if most else 'no row'} has no geometry{beside}; give at least two.")
+
+
 def measure(X: Any, names: str | list[str] | None = None) -> dict[str, float]:
     """Measures of rows X, shape (n, d): all that need no more than rows, or those named; NaN where undefined.
 
     >>> import numpy as np
-    >>> measure(np.eye(3), ["mean_cosine", "isoscore"])
-    {'mean_cosine': 0.0, 'isoscore': 0.5}
+    >>> measure(np.eye(3), ["mean_cosine", "drift_share"])
+    {'mean_cosine': 0.0, 'drift_share': 0.333...}
     """
     chosen = select("moments" if names is None else names)
+    other = [m for m in chosen if m.needs != "moments"]
+    if other and names is not None:
+        raise InputError(f"{other[0].name} cannot be taken from rows alone: it needs {other[0].needs}; use scan.")
     source = ArraySource(X, exact=True)
     moments = Moments.empty(source.width)
     for batch in source.batches():
         moments += Moments.of(block(batch.layers[0]))
-    for m in chosen:
-        if m.needs != "moments" and names is not None:
-            raise InputError(f"{m.name} cannot be taken from rows alone: it needs {m.needs}; use scan.")
     return {m.name: m(moments) for m in chosen if m.needs == "moments"}
-
-
-def _files(collection: Collection) -> dict[str, tuple[str | None, Layer]]:
-    """A file name for each summary, and the group and layer it is of."""
-    groups = collection.groups()
-    return {
-        f"layer_{layer}" if group is None else f"group_{groups.index(group)}_layer_{layer}": (group, layer)
-        for group, layer in collection.summaries
-    }
-
-
-def _arrays(collection: Collection) -> dict[str, dict[str, Any]]:
-    return {name: collection.summaries[key].arrays() for name, key in _files(collection).items()}
-
-
-def _resumed(run: Run, task: dict[str, Any], wanted: Wanted) -> Collection | None:
-    found = run.last_checkpoint()
-    if found is None:
-        return None
-    state, arrays = found
-    if state["task"] != json.loads(json.dumps(task)):
-        differing = [k for k in task if state["task"].get(k) != json.loads(json.dumps(task[k]))]
-        raise StoreError(
-            f"the run in {str(run.folder)!r} was begun with another {' and '.join(differing)}; "
-            "resume with the same command, or choose another folder."
-        )
-    collection = Collection(wanted, batches=state["batches"])
-    collection.counts.update(state["counts"])
-    for name, (group, layer) in state["index"].items():
-        collection.summaries[group, layer] = Summary.from_arrays(arrays[name])
-    return collection
-
-
-def _provenance(started: datetime, seconds: float, options: Options) -> dict[str, Any]:
-    """Versions, command, times and settings: what is needed to repeat a run."""
-    packages = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors")
-    versions = {"isotrope": __version__, "python": platform.python_version()}
-    for name in packages:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return {
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "started": started.isoformat(timespec="seconds"),
-        "seconds": round(seconds, 3),
-        "versions": versions,
-        "platform": platform.platform(),
-        "measures": [m.name for m in options.measures],
-        "sample": options.wanted.sample,
-        "seed": options.seed,
-    }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
 
-from isotrope.sources.batch import Source
+from isotrope.sources.batch import Layer, Source
 from isotrope.sources.encoding import encode
 from isotrope.sources.text import TextSource
 from isotrope.statistics import Collection, Wanted
@@ -18,10 +19,14 @@ _COUNTED_TEXTS = 2_000
 #: Seconds for the intervals and nulls of one layer at 384 dimensions; eigenvalue problems grow as the cube.
 _FINISH_SECONDS = 1.0
 
+#: What Python and its libraries take, without and with a model.
+_PROGRAM_BYTES = 120_000_000
+_TORCH_BYTES = 300_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An estimate. rows: of each layer. seconds: of the whole scan. memory, disk: bytes at the peak and at the end."""
+    """An estimate. rows: of each layer. seconds: of the whole scan. memory, disk: bytes at their peak."""
 
     rows: int
     layers: int
@@ -38,32 +43,42 @@ def plan(source: Source, wanted: Wanted) -> Plan:
     for batch in islice(source.batches(), _TIMED_BATCHES):
         trial.update(batch)
     seconds = time.perf_counter() - begin
-    timed = max(1, next(iter(trial.summaries.values())).moments.n) if trial.summaries else 1
-    rows = _rows(source)
+    (rows, types), timed = _rows_and_types(source), max(1, _seen(trial))
     layers, d = len(source.layers), source.width
-    sample = min(wanted.sample, rows)
-    finish = _FINISH_SECONDS * layers * (d / 384) ** 2 if wanted.sample else 0.0
-    types = min(rows, 30_000) if wanted.tokens else 0
-    statistics = layers * (8 * d * d + 12 * d * types + 4 * d * sample)
-    weights = source.describe().get("parameters", 0) * 4
+    parts = layers * max(1, len(trial.groups()))
+    types = types if wanted.tokens else 0
+    statistics = parts * (8 * d * d + 12 * d * types + 4 * d * min(wanted.sample, rows))
+    finish = _FINISH_SECONDS * parts * (d / 384) ** 2 if wanted.sample else 0.0
+    weights = 4 * source.describe().get("parameters", 0)
     return Plan(
         rows=rows,
         layers=layers,
         width=d,
         seconds=seconds / timed * rows + finish,
-        memory=int(2 * statistics + 3 * weights + 300e6),
-        disk=int(statistics + layers * types * 64),
+        memory=int(3 * statistics + 3 * weights + _PROGRAM_BYTES + (_TORCH_BYTES if weights else 0)),
+        disk=int(2 * statistics + parts * types * 64),
     )
 
 
-def _rows(source: Source) -> int:
-    """Rows of each layer: known for vectors and pooled texts, estimated from the first texts otherwise."""
+def _seen(trial: Collection) -> int:
+    """Rows of one layer that the trial read, whether they could be used or not."""
+    seen: Counter[Layer] = Counter()
+    for (_, layer), summary in trial.summaries.items():
+        moments = summary.moments
+        seen[layer] += moments.n + moments.zero + moments.nonfinite
+    return max(seen.values(), default=0)
+
+
+def _rows_and_types(source: Source) -> tuple[int, int]:
+    """Rows and token types of each layer: known for vectors and pooled texts, else estimated from the first texts."""
     if not isinstance(source, TextSource):
-        return source.total or 0
+        return source.total or 0, 0
     texts = list(islice(source.corpus, _COUNTED_TEXTS))
-    encoded = encode(source.loaded, texts, source.max_length)
     count = source.total or len(texts)
     if source.pooling is not None:
-        return count
-    kept = [int((~e.special).sum()) if source.special_tokens == "drop" else len(e.tokens) for e in encoded]
-    return round(sum(kept) / max(len(texts), 1) * count)
+        return count, 0
+    encoded = encode(source.loaded, texts, source.max_length)
+    kept = [e.tokens[~e.special] if source.special_tokens == "drop" else e.tokens for e in encoded]
+    tokens, share = [int(t) for some in kept for t in some], count / max(len(texts), 1)
+    # New types become rarer with the length of a text, about as its square root (Heaps' law).
+    return round(len(tokens) * share), round(len(set(tokens)) * max(share, 1.0) ** 0.5)

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 FINDINGS = "findings.json"
 _CHECKPOINT = "checkpoint"
 
+#: Where a finished run is written whole before its files are put in place.
+_STAGE = ".unfinished"
+
 
 @contextmanager
 def _told(what: Path) -> Iterator[None]:
@@ -32,12 +35,12 @@ def _told(what: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise StoreError(f"the disk is full: {str(what)!r} could not be written; free some space.") from error
         raise StoreError(f"{str(what)!r} could not be written or read ({error.strerror or error}).") from error
 
 
-def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a file beside `path`, then put it in place at once; nothing is left on failure."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -52,20 +55,17 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    write_atomically(path, lambda p: _write_bytes(p, text.encode("utf-8")))
+    """A text as UTF-8."""
+    write_atomically(path, lambda beside: beside.write_bytes(text.encode("utf-8")))
 
 
-def _write_bytes(path: Path, data: bytes) -> None:
-    path.write_bytes(data)
-
-
-def write_arrays(path: Path, arrays: Arrays, facts: Mapping[str, str] | None = None) -> None:
+def write_arrays(path: Path, arrays: Arrays) -> None:
     """Named arrays as a safetensors file."""
     import numpy as np
     from safetensors.numpy import save
 
     data = {k: np.ascontiguousarray(v) for k, v in arrays.items()}
-    write_atomically(path, lambda p: _write_bytes(p, save(data, metadata=dict(facts or {}))))
+    write_atomically(path, lambda beside: beside.write_bytes(save(data)))
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -82,10 +82,8 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
 def write_frame(path: Path, frame: pd.DataFrame) -> None:
     """A table as parquet or CSV, by the ending of the name."""
-    if path.suffix == ".csv":
-        write_atomically(path, lambda p: frame.to_csv(p, index=False))
-    else:
-        write_atomically(path, lambda p: frame.to_parquet(p, index=False))
+    write = frame.to_csv if path.suffix == ".csv" else frame.to_parquet
+    write_atomically(path, lambda beside: write(beside, index=False))
 
 
 class Run:
@@ -94,34 +92,57 @@ class Run:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
+    @property
+    def finished(self) -> bool:
+        """Whether the run is whole: its findings are put in place last."""
+        return (self.folder / FINDINGS).exists()
+
     def prepare(self, *, resume: bool) -> None:
-        """Refuse a folder that holds another run; nothing is written yet."""
-        if self.folder.exists() and not self.folder.is_dir():
-            raise StoreError(f"{str(self.folder)!r} is a file; give a folder for the run with -o.")
-        if resume:
-            return
-        if (self.folder / FINDINGS).exists() or (self.folder / _CHECKPOINT).exists():
+        """Refuse a folder that holds another run, or that cannot be written; nothing is written yet."""
+        if not resume and (self.finished or (self.folder / _CHECKPOINT).exists()):
             raise StoreError(
                 f"the folder {str(self.folder)!r} already holds a run; "
                 "choose another one with -o, continue it with --resume, or delete it."
             )
+        there = self.folder.absolute()
+        while not there.exists():
+            there = there.parent
+        if not there.is_dir():
+            raise StoreError(f"{str(there)!r} is a file; give a folder for the run with -o.")
+        if not os.access(there, os.W_OK):
+            raise StoreError(f"nothing can be written into {str(there)!r}; give another folder for the run with -o.")
 
     def save(self, findings: Findings, statistics: Mapping[str, Arrays], index: Mapping[str, Any]) -> None:
-        """Write everything, the findings last: where they stand, the run is whole.
+        """Write everything aside, then put it in place, the findings last: where they stand, the run is whole.
 
         index: what each of the statistics is of, by its file's name.
         """
-        for name, arrays in statistics.items():
-            write_arrays(self.folder / "statistics" / f"{name}.safetensors", arrays)
-        write_text(self.folder / "statistics" / "index.json", json.dumps({"format": FORMAT, "files": index}))
-        for name, table in findings.tables.items():
-            write_frame(self.folder / "tables" / f"{name}.parquet", table)
-        frame = findings.to_frame()
-        write_frame(self.folder / "readings.parquet", frame)
-        write_frame(self.folder / "readings.csv", frame)
-        write_text(self.folder / FINDINGS, findings.to_json())
-        with _told(self.folder):
-            shutil.rmtree(self.folder / _CHECKPOINT, ignore_errors=True)
+        stage = self.folder / _STAGE
+        shutil.rmtree(stage, ignore_errors=True)
+        try:
+            for name, arrays in statistics.items():
+                write_arrays(stage / "statistics" / f"{name}.safetensors", arrays)
+            write_text(stage / "statistics" / "index.json", json.dumps({"format": FORMAT, "files": index}))
+            for name, table in findings.tables.items():
+                write_frame(stage / "tables" / f"{name}.parquet", table)
+            frame = findings.to_frame()
+            write_frame(stage / "readings.parquet", frame)
+            write_frame(stage / "readings.csv", frame)
+            write_text(stage / FINDINGS, findings.to_json())
+            with _told(self.folder):
+                for path in sorted(stage.iterdir(), key=lambda p: p.name == FINDINGS):
+                    _replace(path, self.folder / path.name)
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+            self._remove_if_empty()
+        shutil.rmtree(self.folder / _CHECKPOINT, ignore_errors=True)
+
+    def _remove_if_empty(self) -> None:
+        """Leave no empty folder behind where nothing could be written."""
+        with suppress(OSError):
+            (self.folder / _CHECKPOINT).rmdir()
+        with suppress(OSError):
+            self.folder.rmdir()
 
     def checkpoint(self, state: Mapping[str, Any], statistics: Mapping[str, Arrays]) -> None:
         """Keep what has been counted so far; the one before stays until this one is whole."""
@@ -138,6 +159,7 @@ class Run:
             write_text(target / "state.json", json.dumps({"format": FORMAT, "files": files, **state}))
         except BaseException:
             shutil.rmtree(target, ignore_errors=True)
+            self._remove_if_empty()
             raise
         for older in self._numbers():
             if older < number:
@@ -151,16 +173,16 @@ class Run:
                 continue
             with _told(target):
                 try:
-                    state = json.loads((target / "state.json").read_text("utf-8"))
+                    state = json.loads((target / "state.json").read_bytes())
                     files: dict[str, str] = state["files"]
                 except (ValueError, KeyError, TypeError) as error:
-                    raise StoreError(f"the checkpoint {str(target)!r} is damaged; delete it to begin anew.") from error
+                    raise _damaged(target / "state.json", target) from error
             _known_format(state.get("format"), target)
             statistics = {}
             for name, digest in files.items():
                 path = target / f"{name}.safetensors"
                 if not path.exists() or _sha256(path) != digest:
-                    raise StoreError(f"the checkpoint file {str(path)!r} is damaged; delete it to begin anew.")
+                    raise _damaged(path, target)
                 statistics[name] = read_arrays(path)
             return state, statistics
         return None
@@ -174,14 +196,32 @@ class Run:
         import pandas as pd
 
         path = self.folder / FINDINGS
-        if not path.exists():
+        if not self.finished:
             what = "has not finished: continue it with --resume" if self._numbers() else "is not a run"
             raise StoreError(f"the folder {str(self.folder)!r} {what} (it has no {FINDINGS}).")
         with _told(path):
-            findings = Findings.from_json(path.read_text("utf-8"))
+            text = path.read_bytes()
+        try:
+            findings = Findings.from_json(text)
+        except StoreError as error:
+            raise StoreError(f"{str(path)!r} cannot be read: {error}") from error
         for table in sorted((self.folder / "tables").glob("*.parquet")):
-            findings.tables[table.stem] = pd.read_parquet(table)
+            try:
+                findings.tables[table.stem] = pd.read_parquet(table)
+            except (OSError, ValueError) as error:  # pyarrow's errors are among them
+                raise StoreError(f"the table {str(table)!r} is damaged; run the scan again.") from error
         return findings
+
+
+def _replace(path: Path, target: Path) -> None:
+    """Put a file or folder in the place of another."""
+    if target.is_dir():
+        shutil.rmtree(target)
+    path.replace(target)
+
+
+def _damaged(path: Path, checkpoint: Path) -> StoreError:
+    return StoreError(f"the checkpoint file {str(path)!r} is damaged; delete {str(checkpoint)!r} to begin anew.")
 
 
 def _known_format(version: Any, path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from isotrope.measures.sequence_spectrum import GRID, mean_cdf
 from isotrope.sources.batch import Layer, Source
-from isotrope.statistics import Collection, SequenceSpectra
+from isotrope.statistics import Collection, Moments, SequenceSpectra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,7 @@ def tables(collection: Collection, source: Source, layers: Sequence[Layer]) -> d
     return {name: pd.concat(parts, ignore_index=True) for name, parts in made.items() if parts}
 
 
-def _spectra(moments: Any) -> dict[str, Any]:
+def _spectra(moments: Moments) -> dict[str, Any]:
     """Singular values of the uncentred rows and eigenvalues of the covariance, side by side."""
     covariance = moments.eigenvalues / max(moments.n - 1, 1)
     singular = np.full(moments.d, np.nan)
@@ -49,4 +49,5 @@ def _spectra(moments: Any) -> dict[str, Any]:
 def _labelled(layer: Layer, columns: dict[str, Any]) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.DataFrame({"layer": str(layer), **columns})
+    frame: pd.DataFrame = pd.DataFrame({"layer": str(layer), **columns})
+    return frame

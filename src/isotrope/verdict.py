@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from isotrope.findings import Findings, Reading, Statement, Verdict, in_layer_order
@@ -20,26 +20,8 @@ class Threshold(NamedTuple):
     evidence: str
 
 
-#: The one table of what the words mean. Lower levels come first; a layer gets the worst word that applies.
+#: The one table of what the words mean. Of the words for one measure a layer gets the worst that applies.
 THRESHOLDS = (
-    Threshold(
-        "leaning",
-        1,
-        "mean_cosine",
-        0.2,
-        "rows lean to one side",
-        "Speech and text models of Godey et al. 2024 lie above 0.2 in nearly all layers; the contrastively trained "
-        "all-MiniLM-L6-v2 stays below it as sentence vectors.",
-    ),
-    Threshold(
-        "narrow",
-        2,
-        "mean_cosine",
-        0.5,
-        "rows lie in a narrow cone",
-        "SmolLM2-135M's last layer stands at 0.80; removing the cone gains 20 points of STS-B there, while at "
-        "all-MiniLM-L6-v2's level the same repair costs points.",
-    ),
     Threshold(
         "collapsed",
         3,
@@ -49,142 +31,217 @@ THRESHOLDS = (
         "SmolLM2-135M's middle layers stand at 0.999: differences between tokens hide in the third decimal.",
     ),
     Threshold(
+        "narrow",
+        2,
+        "mean_cosine",
+        0.5,
+        "the rows lie in a narrow cone",
+        "SmolLM2-135M's last layer stands at 0.80; removing the cone gains 20 points of STS-B there, while at "
+        "all-MiniLM-L6-v2's level the same repair costs points.",
+    ),
+    Threshold(
+        "leaning",
+        1,
+        "mean_cosine",
+        0.2,
+        "the rows lean to one side",
+        "Speech and text models of Godey et al. 2024 lie above 0.2 in nearly all layers; the contrastively trained "
+        "all-MiniLM-L6-v2 stays below it in all layers of tokens but one (0.06 to 0.18, layer 5 at 0.27).",
+    ),
+    Threshold(
         "few directions",
         2,
         "effective_rank_share",
         0.1,
         "a few directions carry nearly all of the spread around the mean",
-        "Effective rank of the covariance over that of isotropic rows of the same number and width; healthy sentence "
-        "encoders keep more than a third.",
+        "Effective rank of the covariance over that of isotropic rows of the same number and width; "
+        "all-MiniLM-L6-v2 keeps 0.30 to 0.49 in its layers of tokens.",
     ),
 )
 
-#: Below this many rows for each dimension the spectrum cannot be told from noise.
+#: Which way each of the measures in the table is worse: 1 where more is, -1 where less is.
+_WORSE = {"mean_cosine": 1, "effective_rank_share": -1}
+
+#: Below this many rows for each dimension the spread cannot be told from noise.
 ROWS_PER_DIMENSION = 1.0
 
 #: Fewer rows than this say nothing of a space.
 FEWEST_ROWS = 40
 
 
+_NO_INTERVAL = "How sure cannot be said: there is no interval."
+
+
+class _Score(NamedTuple):
+    """One layer's number to hold against the thresholds, its interval (NaN where none), and where it comes from."""
+
+    value: float
+    low: float
+    high: float
+    reading: Reading
+
+    @property
+    def layer(self) -> int | str:
+        assert self.reading.layer is not None
+        return self.reading.layer
+
+
 def judge(findings: Findings) -> Verdict:
     """The verdict on a run: the worst word that applies to any layer, and a sentence for each kind of trouble."""
-    cosines = {r.layer: r for r in findings.readings if r.measure == "mean_cosine" and r.group is None}
+    cosines, shares = _cosines(findings), _rank_shares(findings)
     if not cosines:
-        return Verdict("unknown", (Statement(0, "No verdict: mean_cosine was not among the measures.", sure=False),))
-    few = [r for r in cosines.values() if r.n < FEWEST_ROWS]
-    if few:
-        text = f"Too few rows to tell: {few[0].n:,}; give at least {FEWEST_ROWS}, better some thousands."
-        return Verdict("too few rows", (Statement(0, text, sure=False),))
-    statements = [*_cones(findings, cosines), *_few_directions(findings), *_notices(findings)]
-    statements.sort(key=lambda s: -s.level)
-    worst = max((s.level for s in statements), default=0)
-    width = int(findings.source.get("width") or 0)
-    enough = min(r.n for r in cosines.values()) >= ROWS_PER_DIMENSION * width
-    if worst == 0:
-        word = "healthy" if enough else "too few rows"
-        rows = min(r.n for r in cosines.values())
-        text = (
-            f"Healthy: {_span(findings, list(cosines.values()))} has no common direction (mean cosine "
-            f"{_range(list(cosines.values()))})."
-            if enough
-            else f"No cone is visible, but {rows:,} rows for {width:,} dimensions are too few to call it healthy."
-        )
-        return Verdict(word, (Statement(0, text, tuple(cosines), sure=enough), *statements))
-    words = {t.level: t.word for t in THRESHOLDS if t.measure == "mean_cosine"}
-    cone = max((s.level for s in statements if s.text.startswith(_CONE)), default=0)
-    return Verdict(words[cone] if cone >= worst or cone > 0 else "few directions", tuple(statements))
+        text = "No verdict: the mean cosine was not measured, or has no value."
+        return Verdict("unknown", (Statement(0, text, sure=False), *_notices(findings)))
+    rows = min(s.reading.n for s in cosines)
+    if rows < FEWEST_ROWS:
+        text = f"Too few rows to tell: {rows:,}; give at least {FEWEST_ROWS}, better some thousands."
+        return Verdict("too few rows", (Statement(0, text, sure=False), *_notices(findings)))
+    troubles = [
+        *_troubles(findings, "mean_cosine", cosines, _cone_numbers(findings)),
+        *_troubles(findings, "effective_rank_share", shares, _rank_numbers),
+    ]
+    if troubles:
+        troubles.sort(key=lambda trouble: -trouble[1].level)
+        return Verdict(troubles[0][0], (*(s for _, s in troubles), *_notices(findings)))
+    word, statement = _no_trouble(findings, cosines, shares, rows)
+    return Verdict(word, (statement, *_notices(findings)))
 
 
-_CONE = "Cone"
+def _cosines(findings: Findings) -> list[_Score]:
+    return [_Score(r.value, r.low, r.high, r) for r in _readings(findings, "mean_cosine")]
 
 
-def _cones(findings: Findings, cosines: dict[int | str | None, Reading]) -> list[Statement]:
-    """One statement for each threshold of the mean cosine that some layers pass."""
-    levels = sorted((t for t in THRESHOLDS if t.measure == "mean_cosine"), key=lambda t: -t.value)
-    left = [r for r in cosines.values() if math.isfinite(r.value)]
-    found = []
-    for t in levels:
-        here = [r for r in left if r.value >= t.value]
-        left = [r for r in left if r.value < t.value]
-        if here:
-            unsure = [r for r in here if math.isfinite(r.low) and r.low < t.value]
-            layers = tuple(in_layer_order((r.layer for r in here if r.layer is not None), findings.layers))
-            text = (
-                f"{_CONE}: in {_span(findings, here)} {t.meaning} (mean cosine {_range(here)}; "
-                f"isotropic rows give 0){_because(findings, here)}."
-            )
-            if unsure:
-                text += f" Layer {unsure[0].layer} is close to the threshold {t.value}."
-            found.append(Statement(t.level, text, layers, sure=not unsure))
-    return found
+def _rank_shares(findings: Findings) -> list[_Score]:
+    """The effective rank of each layer over what isotropic rows would give, where there are rows enough to tell."""
+    enough = ROWS_PER_DIMENSION * int(findings.source.get("width") or 0)
+    return [
+        _Score(r.value / r.null, r.low / r.null, r.high / r.null, r)
+        for r in _readings(findings, "effective_rank_eigenvalues")
+        if r.n > enough and r.null > 0
+    ]
 
 
-def _because(findings: Findings, cone: Sequence[Reading]) -> str:
-    """What makes the cone, where the drift says so."""
-    worst = max(cone, key=lambda r: r.value)
+def _readings(findings: Findings, measure: str) -> Iterator[Reading]:
     for r in findings.readings:
-        if (r.measure, r.layer, r.group) == ("drift_share", worst.layer, None) and math.isfinite(r.value):
-            return f", and the common mean holds {100 * r.value:.0f} % of their squared length"
-    return ""
+        if (r.measure, r.group, r.variant) == (measure, None, "definition") and math.isfinite(r.value):
+            yield r
 
 
-def _few_directions(findings: Findings) -> list[Statement]:
-    threshold = next(t for t in THRESHOLDS if t.measure == "effective_rank_share")
-    hits = [
-        r
-        for r in findings.readings
-        if r.measure == "effective_rank_eigenvalues"
-        and r.group is None
-        and math.isfinite(r.value)
-        and math.isfinite(r.null)
-        and r.n > int(findings.source.get("width") or 0)
-        and r.value / r.null < threshold.value
-    ]
-    if not hits:
-        return []
-    worst = min(hits, key=lambda r: r.value / r.null)
-    layers = tuple(in_layer_order((r.layer for r in hits if r.layer is not None), findings.layers))
-    text = (
-        f"Few directions: in {_span(findings, hits)} {threshold.meaning} (effective rank "
-        f"{worst.value:.1f} in layer {worst.layer}, isotropic rows give {worst.null:.0f})."
-    )
-    return [Statement(threshold.level, text, layers)]
+def _troubles(
+    findings: Findings, measure: str, scores: Sequence[_Score], numbers: Callable[[Sequence[_Score]], str]
+) -> Iterator[tuple[str, Statement]]:
+    """A word and a statement for each threshold of a measure that some layers pass."""
+    worse, left = _WORSE[measure], list(scores)
+    for t in (t for t in THRESHOLDS if t.measure == measure):  # the worst stands first
+        here = [s for s in left if worse * s.value >= worse * t.value]
+        left = [s for s in left if worse * s.value < worse * t.value]
+        if here:
+            sure, how_sure = _how_sure(here, t)
+            text = f"{t.word.capitalize()}: in {_span(findings, here)} {t.meaning} ({numbers(here)}). {how_sure}"
+            layers = tuple(in_layer_order((s.layer for s in here), findings.layers))
+            yield t.word, Statement(t.level, text, layers, sure)
 
 
-def _notices(findings: Findings) -> list[Statement]:
-    """What the user should know of the rows themselves."""
-    counts, found = findings.counts, []
-    left_out = [
-        f"{counts[name]:,} {what}"
-        for name, what in (("zero_rows", "zero rows"), ("nonfinite_rows", "rows with NaN or infinity"))
-        if counts.get(name)
-    ]
-    if left_out:
-        found.append(Statement(0, f"Left out: {' and '.join(left_out)} (counted in all layers)."))
+def _how_sure(here: Sequence[_Score], t: Threshold) -> tuple[bool, str]:
+    """Whether every interval lies beyond the threshold, and that in words."""
+    worse = _WORSE[t.measure]
+    ends = [s.low if worse > 0 else s.high for s in here]
+    if not all(map(math.isfinite, ends)):
+        return False, _NO_INTERVAL
+    short = [s for s, end in zip(here, ends, strict=True) if worse * end < worse * t.value]
+    side = "below" if worse > 0 else "above"
+    if not short:
+        return True, f"Sure: no 95 % interval reaches {side} {t.value}."
+    if len(here) == 1:
+        return False, f"Not sure: its 95 % interval reaches {side} {t.value}."
+    return False, f"Not sure of {_layers_text([s.layer for s in short])}: the 95 % interval reaches {side} {t.value}."
+
+
+def _cone_numbers(findings: Findings) -> Callable[[Sequence[_Score]], str]:
+    drift = {r.layer: r.value for r in _readings(findings, "drift_share")}
+
+    def numbers(here: Sequence[_Score]) -> str:
+        text = f"mean cosine {_range([s.value for s in here])}, isotropic rows give 0"
+        worst = max(here, key=lambda s: s.value).layer
+        if worst in drift:
+            text += f"; the common mean holds {100 * drift[worst]:.0f} % of the squared length"
+        return text
+
+    return numbers
+
+
+def _rank_numbers(here: Sequence[_Score]) -> str:
+    worst = min(here, key=lambda s: s.value).reading
+    return f"effective rank {worst.value:.1f}, isotropic rows give {worst.null:.0f}"
+
+
+def _no_trouble(
+    findings: Findings, cosines: Sequence[_Score], shares: Sequence[_Score], rows: int
+) -> tuple[str, Statement]:
+    """Healthy, where there is enough to say so."""
+    layers = tuple(in_layer_order((s.layer for s in cosines), findings.layers))
+    width = int(findings.source.get("width") or 0)
+    cone = f"no common direction in {_span(findings, cosines)} (mean cosine {_range([s.value for s in cosines])})"
+    if rows <= ROWS_PER_DIMENSION * width:
+        text = f"No trouble seen, but {rows:,} rows for {width:,} dimensions are too few to call it healthy: {cone}."
+        return "too few rows", Statement(0, text, layers, sure=False)
+    if not shares:
+        text = f"{cone[0].upper()}{cone[1:]}; whether few directions carry the spread was not measured."
+        return "unknown", Statement(0, text, layers, sure=False)
+    spread = _range([s.value for s in shares], percent=True)
+    sure, how_sure = _how_sure_of_health(cosines, shares)
+    text = f"Healthy: {cone}, and the spread has {spread} of the effective rank of isotropic rows. {how_sure}"
+    return "healthy", Statement(0, text, layers, sure)
+
+
+def _how_sure_of_health(cosines: Sequence[_Score], shares: Sequence[_Score]) -> tuple[bool, str]:
+    """Whether every interval stays clear of the thresholds, and that in words."""
+    ends = {"mean_cosine": [s.high for s in cosines], "effective_rank_share": [s.low for s in shares]}
+    if not all(math.isfinite(end) for some in ends.values() for end in some):
+        return False, _NO_INTERVAL
+    if any(_WORSE[t.measure] * end >= _WORSE[t.measure] * t.value for t in THRESHOLDS for end in ends[t.measure]):
+        return False, "Not sure: a 95 % interval reaches a threshold."
+    return True, "Sure: no 95 % interval reaches a threshold."
+
+
+def _notices(findings: Findings) -> Iterator[Statement]:
+    """What to know of the rows themselves."""
+    counts = findings.counts
+    zero, nonfinite = counts.get("zero_rows", 0), counts.get("nonfinite_rows", 0)
+    if zero or nonfinite:
+        parts = [_count(zero, "zero row")] if zero else []
+        parts += [f"{_count(nonfinite, 'row')} with NaN or infinity"] if nonfinite else []
+        several = ", in all layers together" if len(findings.layers) > 1 else ""
+        yield Statement(1, f"Left out: {' and '.join(parts)}{several}.")
     if counts.get("truncated_texts"):
-        text = (
-            f"Cut short: {counts['truncated_texts']:,} of {counts.get('texts', 0):,} texts were longer than the "
-            f"limit, {counts.get('truncated_tokens', 0):,} tokens left out."
-        )
-        found.append(Statement(0, text))
-    return found
+        cut, texts = counts["truncated_texts"], counts.get("texts", 0)
+        tokens = counts.get("truncated_tokens", 0)
+        yield Statement(0, f"Cut short: {cut:,} of {_count(texts, 'text')}, {_count(tokens, 'token')} left out.")
 
 
-def _span(findings: Findings, readings: Sequence[Reading]) -> str:
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def _span(findings: Findings, scores: Sequence[_Score]) -> str:
     """Layers in words: "layers 3 to 28", "layer 0", "all 7 layers", "the space"."""
-    layers = in_layer_order((r.layer for r in readings if r.layer is not None), findings.layers)
+    layers = in_layer_order((s.layer for s in scores), findings.layers)
     if len(findings.layers) == 1:
         return "the space"
     if len(layers) == len(findings.layers):
         return f"all {len(layers)} layers"
-    at = [findings.layers.index(layer) for layer in layers]
-    if len(layers) == 1:
-        return f"layer {layers[0]}"
-    if at == list(range(at[0], at[-1] + 1)):
+    first = findings.layers.index(layers[0])
+    if len(layers) > 2 and layers == findings.layers[first : first + len(layers)]:
         return f"layers {layers[0]} to {layers[-1]}"
-    return "layers " + ", ".join(map(str, layers))
+    return _layers_text(layers)
 
 
-def _range(readings: Sequence[Reading]) -> str:
-    low, high = min(r.value for r in readings), max(r.value for r in readings)
-    return f"{low:.3f}" if f"{low:.3f}" == f"{high:.3f}" else f"{low:.3f} to {high:.3f}"
+def _layers_text(layers: Sequence[int | str]) -> str:
+    *most, last = map(str, layers)
+    return f"layers {', '.join(most)} and {last}" if most else f"layer {last}"
+
+
+def _range(values: Sequence[float], *, percent: bool = False) -> str:
+    """The least and the greatest value: "0.061 to 0.274"."""
+    shown = [f"{100 * v:.0f} %" if percent else f"{round(v, 3) + 0.0:.3f}" for v in (min(values), max(values))]
+    return shown[0] if shown[0] == shown[1] else f"{shown[0]} to {shown[1]}"

@@ -46,18 +46,19 @@ def _record(m: Measure) -> dict[str, Any]:
 
 
 def _range(m: Measure) -> str:
-    """The range in words, with n and d where it depends on them."""
-    if callable(m.range):
-        low, high = m.range(10**9, 768)
-        return f"{low:.4g} to {high:.4g} for d = 768 and endless rows"
-    return f"{m.range[0]:.4g} to {m.range[1]:.4g}"
+    """The range in words, for many rows of a usual width where it depends on them."""
+    low, high = (round(end, 6) + 0.0 for end in m.bounds(10**9, 768))
+    words = f"{low:.4g} to {high:.4g}".replace("inf", "∞")
+    return f"{words} for d = 768 and endless rows" if callable(m.range) else words
 
 
 def _show_one(m: Measure) -> None:
+    from rich.text import Text
+
     from isotrope.cli.terminal import console
 
     out = console()
-    out.print(f"[bold]{m.title}[/bold]  ({m.name})")
+    out.print(Text.assemble((m.title, "bold"), f"  ({m.name})"))
     rows = [
         ("says", m.says),
         ("formula", m.formula),
@@ -71,7 +72,7 @@ def _show_one(m: Measure) -> None:
         ("from", m.needs),
     ]
     for label, value in rows:
-        out.print(f"  [dim]{label:>12}[/dim]  {value}", highlight=False, soft_wrap=True)
+        out.print(Text.assemble((f"  {label:>12}  ", "dim"), value), soft_wrap=True)
 
 
 def _show_all(chosen: list[Measure]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,61 +10,105 @@ import typer
 
 if TYPE_CHECKING:
     from isotrope.comparison import Change
+    from isotrope.findings import Findings
 
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Two run folders or more; the first is compared with the others.")],
-    measures: Annotated[str | None, typer.Option(help="Only these.", show_default="all")] = None,
-    layers: Annotated[str | None, typer.Option(help="Only these.", show_default="all")] = None,
+    measures: Annotated[
+        str | None, typer.Option(help="Only these groups or names, see isotrope catalogue.", show_default="all")
+    ] = None,
+    layers: Annotated[str | None, typer.Option(help="Only these, e.g. 0,6,-1.", show_default="all")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say what changed between runs, by how much, and whether beyond its interval."""
     from isotrope.comparison import compare as compared
-    from isotrope.measures import select
     from isotrope.store import Run
 
     found = [Run(folder).findings() for folder in runs]
-    names = {m.name for m in select(measures)} if measures else None
-    wanted = set(layers.split(",")) if layers else None
-    for folder, changes in zip(runs[1:], compared(found), strict=True):
-        kept = [
-            c
-            for c in changes
-            if (names is None or c.measure in names) and (wanted is None or str(c.layer) in wanted)
-        ]
-        if json:
-            import json as library
+    pairs = [_chosen(changes, found[0], measures, layers) for changes in compared(found)]
+    if json:
+        import json as library
 
-            document = {"before": str(runs[0]), "after": str(folder), "changes": [_plain(c) for c in kept]}
-            typer.echo(library.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
-        else:
-            _show(str(runs[0]), str(folder), kept)
+        document = {
+            "before": str(runs[0]),
+            "after": [str(folder) for folder in runs[1:]],
+            "changes": [
+                {"run": str(folder), **_plain(c)} for folder, some in zip(runs[1:], pairs, strict=True) for c in some
+            ],
+        }
+        typer.echo(library.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+        return
+    for folder, other, changes in zip(runs[1:], found[1:], pairs, strict=True):
+        _show(f"{runs[0]} -> {folder}", found[0], other, changes)
+
+
+def _chosen(changes: list[Change], first: Findings, measures: str | None, layers: str | None) -> list[Change]:
+    """The changes of the measures and layers asked for."""
+    from isotrope.errors import InputError
+    from isotrope.measures import select
+
+    if measures is not None:
+        names = {m.name for m in select(measures)}
+        changes = [c for c in changes if c.measure in names]
+    if layers is not None:
+        wanted = {_label(part.strip(), first) for part in layers.split(",")}
+        changes = [c for c in changes if str(c.layer) in wanted]
+    if not changes:
+        raise InputError("the runs share no reading of these measures and layers; leave out --measures or --layers.")
+    return changes
+
+
+def _label(layer: str, run: Findings) -> str:
+    """A layer as the run calls it; negative numbers count from the end."""
+    from isotrope.errors import InputError
+
+    known = [str(known) for known in run.layers]
+    if layer.startswith("-") and layer[1:].isdigit() and 1 <= int(layer[1:]) <= len(known):
+        return known[int(layer)]
+    if layer not in known:
+        raise InputError(f"the first run has no layer {layer!r}; it has {', '.join(known)}.")
+    return layer
 
 
 def _plain(c: Change) -> dict[str, Any]:
-    import math
-
     numbers = {"before": c.before, "after": c.after, "difference": c.difference}
     clean = {k: v if math.isfinite(v) else None for k, v in numbers.items()}
     return {"layer": c.layer, "measure": c.measure, "group": c.group, **clean, "beyond": c.beyond, "note": c.note}
 
 
-def _show(before: str, after: str, changes: list[Change]) -> None:
+def _show(title: str, first: Findings, other: Findings, changes: list[Change]) -> None:
+    """A summary, and a table of what is not the same, the surest first."""
     from rich.table import Table
 
     from isotrope.cli.terminal import console, number
 
     out = console()
-    beyond = sum(c.beyond is True for c in changes)
-    table = Table(box=None, pad_edge=False, title=None)
-    for column in ("layer", "measure", "before", "after", "difference", ""):
-        table.add_column(column, justify="left" if column in ("layer", "measure", "") else "right")
-    words = {True: "beyond its interval", False: "within", None: "no interval"}
-    for c in sorted(changes, key=lambda c: c.beyond is not True):
-        layer = "" if c.layer is None else str(c.layer)
-        cells = (number(c.before), number(c.after), number(c.difference, sign=True), words[c.beyond])
-        table.add_row(layer, c.measure, *cells, style="bold" if c.beyond else None)
-    out.print(f"{before} -> {after}: {beyond} of {len(changes)} readings changed beyond their interval.\n")
-    out.print(table)
-    if any(c.note for c in changes):
-        out.print("\nThe runs have different numbers of rows: measures that depend on n are not comparable.", style="dim")
+    changed = [c for c in changes if c.difference and not math.isnan(c.difference)]
+    words = {True: "beyond its interval", False: "within its interval", None: "no interval"}
+    grouped = any(c.group for c in changed)
+    table = Table(box=None, pad_edge=False)
+    for column in ("layer", "measure", *(["group"] if grouped else [])):
+        table.add_column(column)
+    for column in ("before", "after", "difference"):
+        table.add_column(column, justify="right")
+    table.add_column("")
+    for c in sorted(changed, key=lambda c: (c.beyond is not True, c.beyond is None)):
+        cells = ["" if c.layer is None else str(c.layer), c.measure, *([c.group or "all"] if grouped else [])]
+        cells += [number(c.before), number(c.after), number(c.difference, sign=True), words[c.beyond]]
+        table.add_row(*cells, style="bold" if c.beyond else None)
+    out.print(title, style="bold")
+    if first.verdict.word != other.verdict.word:
+        out.print(f"Verdict: {first.verdict.word} -> {other.verdict.word}.")
+    counts = [sum(c.beyond is kind for c in changed) for kind in words]
+    out.print(
+        f"Of {len(changes)} readings {counts[0]} changed beyond their interval, {counts[1]} within it, "
+        f"{counts[2]} without an interval; {len(changes) - len(changed)} did not change or have no value."
+    )
+    if changed:
+        out.print()
+        out.print(table)
+    if any(c.note for c in changed):
+        out.print(
+            "\nThe runs have different numbers of rows: measures that depend on n are not comparable.", style="dim"
+        )

@@ -62,7 +62,7 @@ def _by_kind(input: str) -> Place:
         return Place(model=input)
     if path.exists() or input == "-":
         return Place(text=input)
-    if path.suffix and "/" not in input:
+    if (path.suffix and "/" not in input) or ("/" in input and path.parent.is_dir()):
         raise InputError(f"there is no file {input!r}; check the path.")
     if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", input):
         return Place(model=input)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import signal
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
 import typer
 
@@ -37,19 +41,35 @@ def _options(
     pass
 
 
+class _Stopped(BaseException):
+    """The user, or the system, wants the program to end."""
+
+
+def _stop(number: int, _: object) -> NoReturn:
+    raise _Stopped(number)
+
+
 def main() -> None:
-    """Run the command; what goes wrong on purpose is one sentence and exit code 2."""
+    """Run the command; what goes wrong on purpose is one sentence on standard error and exit code 2."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _stop)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no bars still shows the words
+            stream.reconfigure(errors="replace")
     try:
         app()
     except IsotropeError as error:
-        typer.echo(f"isotrope: {error}", err=True)
-        sys.exit(2)
+        _leave(2, str(error))
     except MemoryError:
-        typer.echo("isotrope: out of memory; try fewer layers, a smaller --sample or a smaller --batch-size.", err=True)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo("isotrope: stopped; with -o a scan can be continued by --resume.", err=True)
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+        _leave(2, "out of memory; try fewer layers, a smaller --sample or a smaller --batch-size.")
+    except _Stopped as stopped:
+        _leave(128 + stopped.args[0], "stopped; a scan with -o can be continued with --resume.")
+    except OSError as error:
+        _leave(2, f"{error.strerror or error}: the result could not be written.")
+
+
+def _leave(code: int, sentence: str) -> NoReturn:
+    with suppress(OSError):
+        typer.echo(f"isotrope: {sentence}", err=True)
+    sys.exit(code)

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from isotrope.findings import Findings
-    from isotrope.pipeline import Options
-    from isotrope.sources.batch import Source
 
 _MODEL = "Model"
 _TEXT = "Text"
@@ -70,9 +65,7 @@ def scan(
             rich_help_panel=_WHAT,
         ),
     ] = None,
-    layers: Annotated[
-        str, typer.Option(help="all, or e.g. 0,6,-1 or L.before_norm.", rich_help_panel=_WHAT)
-    ] = "all",
+    layers: Annotated[str, typer.Option(help="all, or e.g. 0,6,-1 or L.before_norm.", rich_help_panel=_WHAT)] = "all",
     measures: Annotated[
         str | None,
         typer.Option(
@@ -100,9 +93,7 @@ def scan(
         Path | None, typer.Option("--output", "-o", help="Run folder to write.", rich_help_panel=_RUN)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a stopped run.", rich_help_panel=_RUN)] = False,
-    checkpoint_every: Annotated[
-        float, typer.Option(help="Seconds between checkpoints.", rich_help_panel=_RUN)
-    ] = 60.0,
+    checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints.", rich_help_panel=_RUN)] = 60.0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what it would cost.", rich_help_panel=_RUN)
     ] = False,
@@ -119,8 +110,9 @@ def scan(
     from isotrope import gate
     from isotrope.cli.inputs import sort_out
     from isotrope.cli.terminal import Bar, show_findings, show_plan
+    from isotrope.errors import InputError
     from isotrope.measures import get
-    from isotrope.pipeline import choose, open_source
+    from isotrope.pipeline import choose, open_source, scan_source
     from isotrope.planning import plan
     from isotrope.store import Run
 
@@ -129,6 +121,8 @@ def scan(
         get(one.measure)
     options = choose(_with(measures, [one.measure for one in gates]), sample=sample, seed=seed)
     place = sort_out(input, model=model, text=text, corpus=corpus, vectors=vectors)
+    if resume and output is None:
+        raise InputError("there is nothing to resume without a run folder; name it with -o.")
     folder = output if output is not None or json or dry_run else _fresh_folder(place.name)
     run = Run(folder) if folder is not None else None
     if run is not None:
@@ -154,11 +148,17 @@ def scan(
             max_length=max_length,
             device=device,
         )
+        gate.check_layers(gates, source.layers)
         if dry_run:
-            bar.stop()
-            show_plan(plan(source, options.wanted), json=json)
-            return
-        findings = _scanned(source, options, run, resume, checkpoint_every, bar)
+            bar("trying the first batches", 0, None)
+            estimate = plan(source, options.wanted)
+        else:
+            findings = scan_source(
+                source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=bar
+            )
+    if dry_run:
+        show_plan(estimate, json=json)
+        return
     if json:
         typer.echo(findings.to_json())
     else:
@@ -168,17 +168,6 @@ def scan(
         typer.echo(outcome.text, err=True)
     if any(outcome.failed for outcome in outcomes):
         raise typer.Exit(1)
-
-
-def _scanned(
-    source: Source, options: Options, run: Any, resume: bool, every: float, progress: Any
-) -> Findings:
-    from isotrope.pipeline import scan_source
-
-    if run is not None and resume and (run.folder / "findings.json").exists():
-        finished: Findings = run.findings()
-        return finished
-    return scan_source(source, options, run=run, resume=resume, checkpoint_every=every, progress=progress)
 
 
 def _with(measures: str | None, more: list[str]) -> str | None:

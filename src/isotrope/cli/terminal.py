@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -21,6 +23,9 @@ _BLOCKS = " ▏▎▍▌▋▊▉█"
 _BAR = 24
 _STYLES = {0: "green", 1: "yellow", 2: "dark_orange", 3: "red"}
 
+#: Groups that are shown at most.
+_GROUPS = 20
+
 #: Columns of the chart of layers beside the bar: measure and heading.
 _COLUMNS = (
     ("drift_share", "drift share"),
@@ -30,9 +35,9 @@ _COLUMNS = (
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Standard output, as wide as it needs to be when piped."""
+    """Standard output or error, as wide as it needs to be when piped; brackets in names stay what they are."""
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, width=None if stream.isatty() else 200, highlight=False)
+    return Console(stderr=stderr, width=None if stream.isatty() else 200, highlight=False, markup=False, emoji=False)
 
 
 class Bar:
@@ -59,9 +64,6 @@ class Bar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
-
-    def stop(self) -> None:
         self._progress.stop()
 
     def __call__(self, what: str, done: int, total: int | None) -> None:
@@ -93,8 +95,13 @@ def bar(value: float, width: int = _BAR) -> str:
     return _BLOCKS[8] * (eighths // 8) + (_BLOCKS[eighths % 8] if eighths % 8 else "")
 
 
+def fixed(value: float) -> str:
+    """A number between -1 and 1 with three decimals, a dash where there is none."""
+    return f"{round(value, 3) + 0.0:.3f}" if math.isfinite(value) else "-"
+
+
 def show_findings(findings: Findings, folder: Path | None) -> None:
-    """The verdict in words, the chart of layers, and where the results are."""
+    """The verdict in words, the chart of layers, what to take with care, and where the results are."""
     out = console()
     out.print(_headline(findings))
     for statement in findings.verdict.statements:
@@ -102,21 +109,23 @@ def show_findings(findings: Findings, folder: Path | None) -> None:
         out.print(Text(f"{mark} {statement.text}", style=_STYLES[statement.level]), soft_wrap=True)
     out.print()
     _chart(out, findings)
-    _undefined(out, findings)
+    _groups(out, findings)
+    for line in (*_notes(findings), *_undefined(findings)):
+        out.print(line, style="dim", soft_wrap=True)
     if folder is not None:
         out.print(f"\nResults: {folder}/ (findings.json, readings.csv, readings.parquet, tables/, statistics/)")
 
 
 def _headline(findings: Findings) -> Text:
     source, counts = findings.source, findings.counts
-    rows = max((r.n for r in findings.readings if r.measure == "mean_cosine"), default=0)
-    what = source.get("model") or "vectors"
+    rows = max((r.n for r in findings.readings if r.layer is not None and r.group is None), default=0)
     over = f" over {source['corpus']['name']}" if "corpus" in source else ""
-    size = f"{rows:,} rows" + (f" of {counts['texts']:,} texts" if "texts" in counts and not source.get("pooling") else "")
-    width = f"{len(findings.layers)} layers of {source.get('width')}" if len(findings.layers) > 1 else f"width {source.get('width')}"
+    texts = f" of {counts['texts']:,} texts" if "texts" in counts and not source.get("pooling") else ""
+    count = len(findings.layers)
+    width = f"{count} layers of {source.get('width')}" if count > 1 else f"width {source.get('width')}"
     text = Text()
-    text.append(f"{what}{over}", style="bold")
-    text.append(f"  {size}, {width}", style="dim")
+    text.append(f"{source.get('model') or 'vectors'}{over}", style="bold")
+    text.append(f"  {rows:,} rows{texts}, {width}", style="dim")
     return text
 
 
@@ -127,27 +136,42 @@ def _chart(out: Console, findings: Findings) -> None:
     if not cosines:
         _plain(out, findings)
         return
-    shown = [(m, title) for m, title in _COLUMNS if any((layer, m) in by for layer in findings.layers)]
+    shown = [(m, title) for m, title in _COLUMNS if all((r.layer, m) in by for r in cosines)]
     table = Table(box=None, pad_edge=False)
     table.add_column("layer")
     table.add_column("mean cosine", no_wrap=True)
-    table.add_column("95 % interval", justify="right")
+    table.add_column("95 % interval")
     for _, title in shown:
         table.add_column(title, justify="right")
     for r in cosines:
-        cells = [by[r.layer, m] for m, _ in shown if (r.layer, m) in by]
         name = findings.layer_names.get(str(r.layer), str(r.layer))
-        table.add_row(
-            name, f"{number(r.value):>8} {bar(r.value)}", _interval(r), *(number(c.value) for c in cells)
-        )
+        cells = [number(by[r.layer, m].value) for m, _ in shown]
+        table.add_row(name, f"{fixed(r.value):>6} {bar(r.value)}", _interval(r, fixed), *cells)
+    first = cosines[0]
+    nulls = [number(by[first.layer, m].null) for m, _ in shown]
+    table.add_row("isotropic", f"{fixed(first.null):>6}", "", *nulls, style="dim")
     out.print(table)
-    nulls = [f"mean cosine {number(cosines[0].null)}"]
-    nulls += [f"{title} {number(by[cosines[0].layer, m].null)}" for m, title in shown if (cosines[0].layer, m) in by]
-    out.print(f"isotropic rows would give: {', '.join(nulls)}", style="dim")
 
 
-def _interval(r: Reading) -> str:
-    return f"{number(r.low)} to {number(r.high)}" if math.isfinite(r.low) else ""
+def _interval(r: Reading, shown: Callable[[float], str]) -> str:
+    return f"{shown(r.low)} to {shown(r.high)}" if math.isfinite(r.low) else ""
+
+
+def _groups(out: Console, findings: Findings) -> None:
+    """The last layer's mean cosine in each group, where there are groups."""
+    last = findings.layers[-1] if findings.layers else None
+    cosines = [r for r in findings.readings if r.group is not None and (r.measure, r.layer) == ("mean_cosine", last)]
+    if not cosines:
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in ("group", "rows", "mean cosine", "95 % interval"):
+        table.add_column(column, justify="right" if column == "rows" else "left")
+    for r in cosines[:_GROUPS]:
+        table.add_row(r.group, f"{r.n:,}", f"{fixed(r.value):>6} {bar(r.value)}", _interval(r, fixed))
+    out.print()
+    out.print(table)
+    if len(cosines) > _GROUPS:
+        out.print(f"and {len(cosines) - _GROUPS} more groups, in the results", style="dim")
 
 
 def _plain(out: Console, findings: Findings) -> None:
@@ -158,19 +182,34 @@ def _plain(out: Console, findings: Findings) -> None:
     for r in findings.readings:
         if r.group is None:
             layer = "" if r.layer is None else str(r.layer)
-            table.add_row(layer, r.measure, number(r.value), _interval(r), number(r.null))
+            table.add_row(layer, r.measure, number(r.value), _interval(r, number), number(r.null))
     out.print(table)
 
 
-def _undefined(out: Console, findings: Findings) -> None:
-    """Which measures have no value, and why, each reason once."""
-    reasons: dict[str, set[str]] = {}
+def _notes(findings: Findings) -> list[str]:
+    """What to know about some of the values, and which; notes of several layers that differ in a number are one."""
+    notes: dict[str, str] = {}
+    measures: dict[str, dict[str, None]] = {}
     for r in findings.readings:
-        if r.reason:
-            reasons.setdefault(r.reason, set()).add(r.measure)
-    for reason, names in reasons.items():
-        some = ", ".join(sorted(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        out.print(f"without a value: {some}: {reason}", style="dim", soft_wrap=True)
+        if r.note and r.group is None:
+            for note in r.note.split("; "):
+                kind = re.sub(r"\d[\d,]*", "#", note)
+                notes.setdefault(kind, note)
+                measures.setdefault(kind, {})[r.measure] = None
+    return [f"with care: {', '.join(measures[kind])}: {note}" for kind, note in notes.items()]
+
+
+def _undefined(findings: Findings) -> list[str]:
+    """How many measures have no value, or which, and why, each reason once."""
+    measures: dict[str, dict[str, None]] = {}
+    for r in findings.readings:
+        if r.reason and r.group is None:
+            measures.setdefault(r.reason, {})[r.measure] = None
+    parts = [
+        f"{', '.join(names) if len(names) <= 3 else f'{len(names)} measures'} ({reason})"
+        for reason, names in measures.items()
+    ]
+    return [f"without a value: {'; '.join(parts)}"] if parts else []
 
 
 def show_plan(plan: Plan, *, json: bool) -> None:
@@ -196,4 +235,4 @@ def _duration(seconds: float) -> str:
 
 
 def _bytes(size: float) -> str:
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{max(size, 1e5) / 1e6:.1f} MB"
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{max(size / 1e6, 1):.0f} MB"

@@ -30,6 +30,7 @@ def run(
         collection.update(batch)
         if progress is not None:
             progress(collection.counts[source.unit], total)
+        del batch  # before the next one is made: only one is held at a time
         if keep is not None and time.monotonic() - last >= every:
             keep(collection)
             last = time.monotonic()

@@ -20,8 +20,8 @@ def _eigenvalues(m: Moments) -> NDArray[np.float64]:
 
 
 def _range(n: int, d: int) -> Bounds:
-    p = min(n, d)
-    low = 0.0 if n > d else 1.0 / n - 1.0 / (n * n * max(n - 1, 1))
+    n, p = max(n, 2), max(min(n, d), 1)
+    low = 0.0 if n > d else 1.0 / n - 1.0 / (n * n * (n - 1))
     return (low, ((p - 1) / p) ** 2)
 
 

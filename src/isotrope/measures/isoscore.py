@@ -16,6 +16,7 @@ def _range(n: int, d: int) -> Bounds:
     range=_range,
     better="higher",
     invariant=("rotation", "scale", "shift"),
+    slow_bias=True,
     formula="(PR − 1)/(d − 1), PR = (Σλ)²/Σλ², λ eigenvalues of the covariance",
     paper="Rudman et al. 2022; closed form of their algorithm (Marbut et al.'s Eq. 11 misprints it)",
     blind="The mean. With few rows it is biased low: about 1/(1 + d/n) for isotropic rows.",

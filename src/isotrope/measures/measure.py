@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -28,6 +29,18 @@ GROUPS: dict[str, tuple[Need, ...]] = {
 Bounds: TypeAlias = tuple[float, float]
 
 
+class Smooth(NamedTuple):
+    """A quantity without corners that a measure is a function of, so that intervals hold at the measure's corner too.
+
+    of: the quantity on a statistic. forward: from a measure's value, and from a quantity nearby that knows the sign.
+    back: from the ends of the quantity's interval to those of the measure's.
+    """
+
+    of: Callable[[Any], float]
+    forward: Callable[[float, float], float]
+    back: Callable[[float, float], Bounds]
+
+
 @dataclass(frozen=True)
 class Measure:
     """One measure: a pure function of one statistic, with all that there is to say about it.
@@ -42,7 +55,7 @@ class Measure:
     parameters that gives them. better: which way is healthier, None where neither is. invariant: what leaves it
     unchanged. degree: power of a common scale that it grows with (2 for a squared length). estimate: whether it
     estimates a property of the space and so has an interval. slow_bias: its bias shrinks more slowly than 1/n.
-    smooth_power: the power of it whose interval is taken (2 for a length, which has a corner at zero).
+    unsure_bias: a sample does not tell how its bias shrinks. smooth: where its interval is taken, if not on itself.
     null: its value for isotropic Gaussian rows where there is a closed form, as a function of (n, d); simulated
     otherwise. variants: other definitions by name, such as "published".
     """
@@ -61,7 +74,8 @@ class Measure:
     degree: int = 0
     estimate: bool = True
     slow_bias: bool = False
-    smooth_power: int = 1
+    unsure_bias: bool = False
+    smooth: Smooth | None = None
     null: Callable[[int, int], float] | None = None
     variants: Mapping[str, Callable[..., float]] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -112,7 +126,8 @@ def measure(
     degree: int = 0,
     estimate: bool = True,
     slow_bias: bool = False,
-    smooth_power: int = 1,
+    unsure_bias: bool = False,
+    smooth: Smooth | None = None,
     null: Callable[[int, int], float] | None = None,
     variants: Mapping[str, Callable[..., float]] | None = None,
     parameters: Mapping[str, Any] | None = None,
@@ -135,12 +150,13 @@ def measure(
             degree=degree,
             estimate=estimate,
             slow_bias=slow_bias,
-            smooth_power=smooth_power,
+            unsure_bias=unsure_bias,
+            smooth=smooth,
             null=null,
             variants=variants or {},
             parameters=parameters or {},
         )
-        object.__setattr__(record, "__doc__", function.__doc__)
+        object.__setattr__(record, "__doc__", function.__doc__ or says)
         MEASURES.add(record.name, record)
         return record
 
@@ -179,6 +195,8 @@ def select(names: str | list[str] | None) -> list[Measure]:
             found = list(MEASURES)
         elif part in GROUPS:
             found = [m for m in MEASURES if m.needs in GROUPS[part]]
+        elif part not in MEASURES and (close := difflib.get_close_matches(part, GROUPS, n=1, cutoff=0.8)):
+            raise InputError(f"there is no group of measures {part!r}; did you mean {close[0]!r}?")
         else:
             found = [get(part)]
         chosen |= {m.name: m for m in found}

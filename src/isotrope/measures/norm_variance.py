@@ -7,13 +7,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.measures.measure import Measure, measure
-from isotrope.measures.token_window import Line, enough, r_squared, regression
+from isotrope.measures.measure import Invariance, Measure, measure
+from isotrope.measures.token_window import Line, correlation, enough, r_squared, regression, signed_root, slope
 from isotrope.statistics import TokenStatistics, TokenTable
 
 _PAPER = "Yamagiwa and Shimodaira 2024 (norm and variance)"
 _WINDOW = "over types with 10 to 100,000 occurrences"
-_BLIND = "Rare types; with fewer than some hundred types the regression is loose."
+_BLIND = (
+    "Rare types; with fewer than some hundred types the regression is loose. Its interval is about the types that are "
+    "in the window now, not about those that more text would bring."
+)
 
 Vector = NDArray[np.float64]
 
@@ -27,6 +30,7 @@ Vector = NDArray[np.float64]
     invariant=("rotation", "scale"),
     formula=f"standard deviation of Q_t over its mean, {_WINDOW}",
     paper=f"{_PAPER}, Fig. 4",
+    unsure_bias=True,
     blind=_BLIND,
 )
 def squared_norm_variation(t: TokenStatistics | TokenTable) -> float:
@@ -49,6 +53,7 @@ def _trade_off(t: TokenStatistics | TokenTable) -> Line:
     invariant=("rotation", "scale"),
     formula=f"least-squares slope of V_t on M_t, {_WINDOW}",
     paper=f"{_PAPER}, Figs. 2 and 4",
+    unsure_bias=True,
     blind=_BLIND,
 )
 def variance_on_mean_slope(t: TokenStatistics | TokenTable) -> float:
@@ -65,6 +70,8 @@ def variance_on_mean_slope(t: TokenStatistics | TokenTable) -> float:
     invariant=("rotation", "scale"),
     formula=f"R² of V_t on M_t, {_WINDOW}",
     paper=f"{_PAPER}, Figs. 2 and 4",
+    unsure_bias=True,
+    smooth=signed_root(lambda t: correlation(_trade_off(t))),
     blind=_BLIND,
 )
 def variance_on_mean_r2(t: TokenStatistics | TokenTable) -> float:
@@ -78,10 +85,6 @@ def _same(values: Vector) -> Vector:
 
 def _log(values: Vector) -> Vector:
     return np.log10(1.0 + values)
-
-
-def _slope(line: Line) -> float:
-    return line.slope
 
 
 def _on_frequency(index: int, scale: Callable[[Vector], Vector], part: Callable[[Line], float]) -> Callable[..., float]:
@@ -103,23 +106,27 @@ def _family() -> list[Measure]:
             ("", _same, f"{letter}_t", "Fig. 7"),
             ("log_", _log, f"log10(1 + {letter}_t)", "Figs. 11 to 13 and 17"),
         ):
-            for part, suffix, word in ((_slope, "slope", "Slope"), (r_squared, "r2", "R²")):
-                slope = part is _slope
+            for part, suffix, word in ((slope, "slope", "Slope"), (r_squared, "r2", "R²")):
+                steep = part is slope
+                scaled: tuple[Invariance, ...] = () if prefix or steep else ("scale",)
+                shifted: tuple[Invariance, ...] = ("shift",) if letter == "V" else ()
                 record = measure(
                     "tokens",
                     name=f"{prefix}{name}_on_frequency_{suffix}",
                     title=f"{word} of {what} on frequency",
                     says=(
                         f"How {what} of a token type changes with each tenfold of its frequency."
-                        if slope
+                        if steep
                         else f"How closely {what} of a token type follows its frequency: 1 exactly."
                     ),
-                    range=(-float("inf"), float("inf")) if slope else (0.0, 1.0),
+                    range=(-float("inf"), float("inf")) if steep else (0.0, 1.0),
                     better=None,
-                    invariant=("rotation",) if prefix or slope else ("rotation", "scale"),
-                    degree=2 if slope and not prefix else 0,
+                    invariant=("rotation", *scaled, *shifted),
+                    degree=2 if steep and not prefix else 0,
                     formula=f"{word} of {what} on log10 n_t, {_WINDOW}",
                     paper=f"{_PAPER}, {figure}",
+                    unsure_bias=True,
+                    smooth=None if steep else signed_root(_on_frequency(index, scale, correlation)),
                     blind=_BLIND,
                 )
                 made.append(record(_on_frequency(index, scale, part)))

@@ -3,7 +3,7 @@
 import math
 
 from isotrope.errors import Undefined
-from isotrope.measures.measure import measure
+from isotrope.measures.measure import Smooth, measure
 from isotrope.statistics import Moments
 
 _PAPER = "Yamagiwa and Shimodaira 2024 (norm and variance), Eqs. 4 to 8"
@@ -16,6 +16,14 @@ def _some(m: Moments) -> Moments:
     return m
 
 
+# A length has a corner at zero, where its square has none.
+_SQUARED = Smooth(
+    of=lambda m: float(_some(m).mean @ m.mean),
+    forward=lambda value, _: value**2,
+    back=lambda low, high: (math.sqrt(max(low, 0.0)), math.sqrt(max(high, 0.0))),
+)
+
+
 @measure(
     "moments",
     title="Drift norm",
@@ -23,7 +31,7 @@ def _some(m: Moments) -> Moments:
     range=_ANY,
     better="lower",
     degree=1,
-    smooth_power=2,
+    smooth=_SQUARED,
     formula="‖μ‖₂",
     paper="Godey et al. 2024 (anisotropy), section 3.3",
     blind="The scale of the rows: compare it with their length (drift_share).",

@@ -6,7 +6,6 @@ All of them are drawn with mean squared length 1 and a fixed seed; a reading of 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isotrope.sources.batch import Rows
 from isotrope.statistics import (
@@ -67,7 +66,8 @@ def isotropic_tokens(like: TokenStatistics, q: float) -> TokenStatistics:
 def isotropic_sequences(like: SequenceStatistics) -> Block:
     """Some sequences of rows from N(0, I/d), their lengths drawn as they are distributed in `like`."""
     rng = np.random.default_rng([_SEED, like.d])
-    shares = like.lengths / max(int(like.lengths.sum()), 1)
-    lengths: NDArray[np.int64] = rng.choice(len(shares), size=_SEQUENCES if shares.any() else 0, p=shares)
-    known = Rows(np.repeat(np.arange(_SEQUENCES, dtype=np.uint64), lengths))
+    lengths = np.zeros(0, np.int64)
+    if like.lengths.any():
+        lengths = rng.choice(len(like.lengths), size=_SEQUENCES, p=like.lengths / like.lengths.sum())
+    known = Rows(np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths))
     return block(rng.standard_normal((len(known), like.d)) / np.sqrt(like.d), known)

@@ -122,6 +122,7 @@ def sequence_spectral_median(s: SequenceSpectra) -> float:
     invariant=("rotation", "scale"),
     formula="x at which the mean cumulative curve of σ/σ_1 reaches 0.8: the paper's ΔL",
     paper=f"{_YAN}, Fig. 8",
+    unsure_bias=True,
     blind=_BLIND,
 )
 def sequence_spectral_reach(s: SequenceSpectra) -> float:

@@ -11,6 +11,10 @@ from isotrope.statistics import TokenStatistics, TokenTable
 
 _PAPER = "Yamagiwa and Shimodaira 2024 (norm and variance), Eqs. 9 to 13"
 _BLIND = "What the types are: a corpus of few types shifts variance into them."
+_OPEN = (
+    f"{_BLIND} A type seen once has no variance of its own, so more text always moves variance from between the types "
+    "to within them: it has no interval, and is to be compared at equal n."
+)
 
 
 class Split(NamedTuple):
@@ -61,8 +65,8 @@ def _mean_share(t: TokenStatistics | TokenTable) -> float:
     degree=2,
     formula="V_W = Σ p_t V_t",
     paper=_PAPER,
-    slow_bias=True,
-    blind=_BLIND,
+    estimate=False,
+    blind=_OPEN,
 )
 def within_variance(t: TokenStatistics | TokenTable) -> float:
     """Frequency-weighted mean of the variance of each type."""
@@ -79,8 +83,8 @@ def within_variance(t: TokenStatistics | TokenTable) -> float:
     degree=2,
     formula="V_B = Σ p_t ‖μ_t − μ‖²",
     paper=_PAPER,
-    slow_bias=True,
-    blind=_BLIND,
+    estimate=False,
+    blind=_OPEN,
 )
 def between_variance(t: TokenStatistics | TokenTable) -> float:
     """Frequency-weighted squared distance of the types' means from the overall mean."""
@@ -113,8 +117,8 @@ def mean_share(t: TokenStatistics | TokenTable) -> float:
     invariant=("rotation", "scale"),
     formula="V_W/Q; published: over types of 10 to 100,000 occurrences",
     paper=_PAPER,
-    slow_bias=True,
-    blind=_BLIND,
+    estimate=False,
+    blind=_OPEN,
     variants={"published": lambda t: _within_share(in_window(t))},
 )
 def within_share(t: TokenStatistics | TokenTable) -> float:
@@ -131,8 +135,8 @@ def within_share(t: TokenStatistics | TokenTable) -> float:
     invariant=("rotation", "scale"),
     formula="V_B/Q; published: over types of 10 to 100,000 occurrences",
     paper=_PAPER,
-    slow_bias=True,
-    blind=_BLIND,
+    estimate=False,
+    blind=_OPEN,
     variants={"published": lambda t: _between_share(in_window(t))},
 )
 def between_share(t: TokenStatistics | TokenTable) -> float:
@@ -149,8 +153,8 @@ def between_share(t: TokenStatistics | TokenTable) -> float:
     invariant=("rotation", "scale", "shift"),
     formula="V_W/V; published: over types of 10 to 100,000 occurrences",
     paper=_PAPER,
-    slow_bias=True,
-    blind=_BLIND,
+    estimate=False,
+    blind=_OPEN,
     variants={"published": lambda t: _within_of_variance(in_window(t))},
 )
 def within_of_variance(t: TokenStatistics | TokenTable) -> float:

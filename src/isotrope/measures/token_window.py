@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import Undefined
+from isotrope.measures.measure import Bounds, Smooth
 from isotrope.statistics import TokenStatistics, TokenTable
 
 #: Types with fewer or more occurrences are left out, both ends in (Yamagiwa and Shimodaira 2024: 1 ≤ log10 n ≤ 5).
@@ -56,10 +58,10 @@ def enough(t: TokenStatistics | TokenTable, at_least: int) -> Types:
 
 
 class Line(NamedTuple):
-    """A least-squares line: its slope, and R², NaN where all points are equally high."""
+    """A least-squares line: its slope, and the correlation of its points, NaN where all are equally high."""
 
     slope: float
-    r2: float
+    correlation: float
 
 
 def regression(x: NDArray[np.float64], y: NDArray[np.float64]) -> Line:
@@ -69,11 +71,31 @@ def regression(x: NDArray[np.float64], y: NDArray[np.float64]) -> Line:
     if not sxx > _SAME**2 * float(x @ x):
         raise Undefined("all types have the same value on the horizontal axis, so there is no slope")
     level = not syy > _SAME**2 * float(y @ y)
-    return Line(sxy / sxx, math.nan if level else min(1.0, sxy * (sxy / sxx) / syy))
+    return Line(sxy / sxx, math.nan if level else float(np.clip(sxy / math.sqrt(sxx) / math.sqrt(syy), -1.0, 1.0)))
+
+
+def slope(line: Line) -> float:
+    """Slope of a line."""
+    return line.slope
+
+
+def correlation(line: Line) -> float:
+    """Signed root of R²; undefined where all points are equally high."""
+    if math.isnan(line.correlation):
+        raise Undefined("all types have the same value on the vertical axis, so R² is undefined")
+    return line.correlation
 
 
 def r_squared(line: Line) -> float:
     """R² of a line; undefined where all points are equally high."""
-    if math.isnan(line.r2):
-        raise Undefined("all types have the same value on the vertical axis, so R² is undefined")
-    return line.r2
+    return correlation(line) ** 2
+
+
+def signed_root(of: Callable[..., float]) -> Smooth:
+    """The interval of an R², which has a corner at zero, by way of the correlation."""
+
+    def back(low: float, high: float) -> Bounds:
+        ends = sorted((low**2, high**2))
+        return (0.0 if low < 0.0 < high else ends[0], ends[1])
+
+    return Smooth(of, lambda value, near: math.copysign(math.sqrt(value), near), back)

@@ -45,14 +45,26 @@ def encode(loaded: Loaded, texts: Sequence[Text], max_length: int) -> list[Encod
 
 def limit(loaded: Loaded, asked: int | None) -> int:
     """Tokens at which texts are cut: what was asked for, within what the model takes."""
-    config = loaded.model.config
-    takes = [getattr(loaded.tokenizer, "model_max_length", None), getattr(config, "max_position_embeddings", None)]
-    known = [t for t in takes if isinstance(t, int) and 0 < t < 10**6]
+    takes = [getattr(loaded.tokenizer, "model_max_length", None), _places(loaded.model)]
+    most = min((t for t in takes if isinstance(t, int) and 0 < t < 10**6), default=10**6)
     if asked is None:
-        return min([*known, LONGEST])
-    if asked < 2 or (known and asked > min(known)):
-        raise InputError(f"max_length is {asked}; {loaded.name} takes from 2 to {min(known, default=10**6):,} tokens.")
+        return min(most, LONGEST)
+    least = loaded.tokenizer.num_special_tokens_to_add() + 1
+    if not least <= asked <= most:
+        raise InputError(f"max_length is {asked:,}; {loaded.name} takes from {least} to {most:,} tokens.")
     return asked
+
+
+def _places(model: Any) -> int | None:
+    """How many tokens a model has positions for, None where it says nothing."""
+    total = getattr(model.config, "max_position_embeddings", None)
+    if not isinstance(total, int):
+        return None
+    for name, module in model.named_modules():
+        padding = getattr(module, "padding_idx", None)
+        if name.endswith("position_embeddings") and padding is not None:
+            return int(total - padding - 1)  # RoBERTa and its kin count places from their padding id on
+    return total
 
 
 def padded(encoded: list[Encoded], pad: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

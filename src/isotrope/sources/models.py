@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
+from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError, MissingExtra
-from isotrope.sources.hub import hub_answers
+from isotrope.sources.hub import downloaded, hub_answers
 from isotrope.sources.provenance import file_facts
 
 #: The name of the model that comes with `pip install 'isotrope[demo]'`.
@@ -56,43 +60,44 @@ def load(
     if model is None:
         place, name = _embedded_folder(), EMBEDDED
     else:
-        place, name = str(model), str(model)
+        name = str(model)
+        place = str(Path(name).expanduser()) if name.startswith("~") else name
         if place.endswith(".gguf") and gguf_file is None:
             _must_exist(Path(place), "GGUF file")
             place, gguf_file = str(Path(place).parent), Path(place).name
+    options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
+    if gguf_file:
+        options["gguf_file"] = gguf_file
     local = _is_local(place)
     if local:
         _check_folder(Path(place), gguf_file)
-    try:
-        import torch
-        from transformers import AutoModel, AutoTokenizer
-        from transformers.utils import logging
-    except ImportError as error:
-        raise MissingExtra(error.name or "transformers", "models", "reading a model") from None
+        if revision is not None:
+            raise InputError(f"the folder {place!r} has no revisions, got {revision!r}; leave the revision out.")
+    else:
+        options |= {"revision": revision, "local_files_only": _only_here(place, gguf_file, revision)}
+    _need("models", "reading a model", "torch", "transformers")
     if gguf_file:
-        _need_gguf()
-    if not local and not hub_answers():
-        raise InputError(
-            f"{place!r} is neither a folder here nor reachable on the Hugging Face hub (no network); "
-            "check the name, or give the folder of a downloaded model."
-        )
+        _need("gguf", "reading a GGUF file", "gguf", "accelerate")
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
     chosen = _device(torch, device, exact)
-    options = {"revision": revision, "trust_remote_code": trust_remote_code} | (
-        {"gguf_file": gguf_file} if gguf_file else {}
-    )
-    dtype = torch.float64 if exact else torch.float32 if chosen == "cpu" else "auto"
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(place, **options)
-        network = AutoModel.from_pretrained(place, dtype=dtype, **options)
-    except Exception as error:  # whatever the library, the hub and the files raise
-        raise InputError(_explain(place, error)) from error
+    on_cpu = torch.device(chosen).type == "cpu"
+    dtype = torch.float64 if exact else torch.float32 if on_cpu else "auto"
+    with _quiet():
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(place, **options)
+            network, info = AutoModel.from_pretrained(place, dtype=dtype, output_loading_info=True, **options)
+        except Exception as error:  # whatever the library, the hub and the files raise
+            raise InputError(_explain(place, error, local)) from error
+    _check_weights(place, info)
+    _check_tokenizer(place, tokenizer)
+    network.config.use_cache = False  # one pass over whole texts needs no memory of earlier ones
     return Loaded(
         model=network.to(device=chosen, dtype=torch.float64 if exact else None).eval(),
         tokenizer=tokenizer,
         name=name,
-        revision=revision or getattr(network.config, "_commit_hash", None),
+        revision=None if local else downloaded(place, gguf_file or "config.json", revision) or revision,
         device=chosen,
         files=_weights(Path(place), gguf_file) if local else [],
     )
@@ -128,12 +133,57 @@ def _check_folder(folder: Path, gguf_file: str | None) -> None:
         raise InputError(f"the folder {str(folder)!r} is not a model: it has no config.json; {hint}.")
 
 
-def _need_gguf() -> None:
+def _only_here(place: str, gguf_file: str | None, revision: str | None) -> bool:
+    """Whether a model of the hub must come from its client's cache, told before any heavy import."""
+    if hub_answers():
+        return False
+    if downloaded(place, gguf_file or "config.json", revision):
+        return True
+    raise InputError(
+        f"{place!r} is neither a folder here nor reachable on the Hugging Face hub (no network); "
+        "check the name, or give the folder of a downloaded model."
+    )
+
+
+def _need(extra: str, what: str, *packages: str) -> None:
+    for package in packages:
+        if find_spec(package) is None:
+            raise MissingExtra(package, extra, what)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No warnings and progress bars of transformers, whose settings are left as they were."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     try:
-        import accelerate  # noqa: F401
-        import gguf  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra(error.name or "gguf", "gguf", "reading a GGUF file") from None
+        with redirect_stderr(StringIO()):  # the bar of GGUF files knows no setting
+            yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _check_weights(place: str, info: dict[str, Any]) -> None:
+    """Refuse weights with holes, which transformers would fill with random numbers; no hidden state needs a pooler."""
+    missing = sorted(key for key in info["missing_keys"] if "pooler" not in key)
+    if missing:
+        raise InputError(
+            f"the weights of {place!r} lack {len(missing):,} that the model needs (such as {missing[0]}); "
+            "check that config.json and the weights belong together."
+        )
+
+
+def _check_tokenizer(place: str, tokenizer: Any) -> None:
+    """Refuse a tokenizer without words: transformers makes one up where its files are missing."""
+    if len(tokenizer) <= len(set(tokenizer.all_special_ids)) + 1:  # T5's made-up one knows a space too
+        raise InputError(
+            f"the model {place!r} has no tokenizer with words; add its tokenizer files, such as tokenizer.json."
+        )
 
 
 def _device(torch: Any, device: str, exact: bool) -> str:
@@ -142,7 +192,7 @@ def _device(torch: Any, device: str, exact: bool) -> str:
             return "cuda"
         return "mps" if torch.backends.mps.is_available() and not exact else "cpu"
     try:
-        torch.empty(1, device=device)
+        torch.empty(1, device=device, dtype=torch.float64 if exact else torch.float32)
     except Exception as error:
         raise InputError(f"the device {device!r} cannot be used ({_line(error)}); try --device cpu.") from error
     return device
@@ -158,7 +208,7 @@ def _line(error: BaseException) -> str:
     return " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
 
 
-def _explain(place: str, error: Exception) -> str:
+def _explain(place: str, error: Exception, local: bool) -> str:
     """One sentence for what went wrong while loading."""
     text = _line(error)
     if "trust_remote_code" in text or "custom code" in text:
@@ -168,4 +218,5 @@ def _explain(place: str, error: Exception) -> str:
         )
     if type(error).__name__ == "SafetensorError":
         return f"the weights of {place!r} are damaged or cut short ({text}); download them again."
-    return f"the model {place!r} cannot be loaded ({text}); check its name, its files and the network."
+    check = "the files in it" if local else "its name, its revision and the network"
+    return f"the model {place!r} cannot be loaded ({text}); check {check}."

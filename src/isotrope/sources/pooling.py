@@ -20,8 +20,8 @@ _MIXES = {"first+last": "mean:1+-1", "first-last": "mean:1+-1"}
 
 def mean(hidden: Any, mask: Any) -> Any:
     """Average of the tokens that count."""
-    weights = mask.to(hidden.dtype)[..., None]
-    return (hidden * weights).sum(1) / weights.sum(1).clamp(min=1.0)
+    counted = mask.bool()[..., None]
+    return hidden.masked_fill(~counted, 0.0).sum(1) / counted.sum(1)
 
 
 def cls(hidden: Any, mask: Any) -> Any:

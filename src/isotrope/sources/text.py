@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,12 +16,13 @@ from isotrope.sources.encoding import Encoded, encode, filled, limit, padded
 from isotrope.sources.layers import Choice, choose, state_names
 from isotrope.sources.models import Loaded
 from isotrope.sources.pooling import Pooling, parse
+from isotrope.sources.states import final_norm, hidden_states, input_of, shifted
 
 #: Texts that are sorted by length together, in batches: less padding, and still constant memory.
 _BATCHES_SORTED_TOGETHER = 64
 
-#: Where models keep the norm after their last block.
-_FINAL_NORMS = ("norm", "ln_f", "final_layer_norm", "final_layernorm", "final_norm")
+#: Tokens of the first text that are enough to see which hidden states there are.
+_PROBE = 8
 
 
 class TextSource:
@@ -53,36 +54,51 @@ class TextSource:
         self.special_tokens, self.batch_size = special_tokens, batch_size
         self.pooling = parse(pooling) if pooling else None
         self.max_length = limit(loaded, max_length)
-        self._names = self._state_names()
+        ids, mask = self._probe()
+        encoder, decoder = hidden_states(loaded, ids, mask)
+        states = [*encoder, *decoder]
+        self._names = state_names(len(encoder), len(decoder))
         self._choices = self._chosen(layers, self.pooling)
+        self._norm = final_norm(loaded, ids, mask) if any(c.before_norm for c in self._choices) else None
         self.layers: list[Layer] = [choice.label for choice in self._choices]
-        self.width = self._probe_width
+        self.width = self._checked({i: states[i] for i in self._asked}, ids.shape[1])
 
-    def _state_names(self) -> list[str]:
-        """Names of the hidden states, counted on a forward pass over one short text."""
-        probe = encode(self.loaded, [next(iter(self.corpus))], self.max_length)
-        if not probe:
-            raise InputError("the first text has no tokens for this tokenizer; give a text it can read.")
-        short = probe[0]._replace(tokens=probe[0].tokens[:8], special=probe[0].special[:8])
-        states, decoder = self._forward(*padded([short], self.loaded.pad))
-        self._probe_width = int(states[0].shape[2])
-        widths = {int(s.shape[2]) for s in (*states, *decoder)}
-        if len(widths) > 1:
-            raise InputError(f"the layers of {self.loaded.name} have different widths ({sorted(widths)}).")
-        return state_names(len(states), len(decoder))
+    def _probe(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The beginning of the first text that has tokens."""
+        for text in self.corpus:
+            for e in encode(self.loaded, [text], self.max_length):
+                return padded([e._replace(tokens=e.tokens[:_PROBE])], self.loaded.pad)
+        raise InputError(f"no text has a token for the tokenizer of {self.loaded.name}; give a text that it can read.")
 
     def _chosen(self, layers: Any, pooling: Pooling | None) -> list[Choice]:
+        if pooling and pooling.layers and layers != "all":
+            raise InputError(f"the pooling {pooling.name} names its layers itself; leave the layers {layers!r} out.")
         chosen = choose(pooling.layers if pooling and pooling.layers else layers, self._names)
-        mixed = [c.label for c in chosen if len(c.states) > 1]
-        if mixed and pooling is None:
-            raise InputError(f"the mix of layers {mixed[0]} needs a pooling, such as --pooling mean.")
         for choice in chosen:
             sides = {self._names[s].partition(".")[0] for s in choice.states}
-            if len(choice.states) > 1 and "encoder" in sides and "decoder" in sides:
+            if len(choice.states) > 1 and pooling is None:
+                raise InputError(f"the mix of layers {choice.label} needs a pooling, such as --pooling mean.")
+            if {"encoder", "decoder"} <= sides:
                 raise InputError(f"the mix {choice.label} joins encoder and decoder layers, whose rows differ.")
-        if any(c.before_norm for c in chosen):
-            self._final_norm()
         return chosen
+
+    @property
+    def _asked(self) -> set[int]:
+        """Numbers of the hidden states that are asked for; the others are not kept."""
+        return {state for choice in self._choices for state in choice.states}
+
+    def _checked(self, states: dict[int, Any], length: int) -> int:
+        """The width that the states asked for have in common, once they are known to hold a row for each token."""
+        odd = [self._names[i] for i, state in states.items() if state.shape[1] != length]
+        if odd:
+            raise InputError(f"layer {odd[0]} of {self.loaded.name} has no row for each token; leave it out.")
+        widths = sorted({int(state.shape[2]) for state in states.values()})
+        if len(widths) > 1:
+            raise InputError(
+                f"the layers of {self.loaded.name} have different widths ({', '.join(map(str, widths))}); "
+                "ask for layers of one width."
+            )
+        return widths[0]
 
     @property
     def total(self) -> int | None:
@@ -95,12 +111,13 @@ class TextSource:
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from number `start` on; earlier texts are read and tokenized, but not run."""
-        number = 0
-        for encoded in self._encoded():
-            for batch in self._batch(encoded) if number >= start else [None] * self._parts:
-                if batch is not None:
-                    yield batch
-                number += 1
+        skip = start
+        for encoded, without in self._encoded():
+            if skip >= self._parts:
+                skip -= self._parts
+                continue
+            yield from islice(self._batch(encoded, without), skip, None)  # no name here that would keep a batch alive
+            skip = 0
 
     @property
     def _parts(self) -> int:
@@ -110,73 +127,39 @@ class TextSource:
     def _is_decoder(self, choice: Choice) -> bool:
         return self._names[choice.states[0]].startswith("decoder")
 
-    def _encoded(self) -> Iterator[list[Encoded]]:
-        """Batches of tokenized texts, sorted by length within a window."""
-        texts = iter(self.corpus)
+    def _encoded(self) -> Iterator[tuple[list[Encoded], int]]:
+        """Batches of tokenized texts, sorted by length within a window, and how many texts without tokens to report."""
+        texts, without = iter(self.corpus), 0
         while window := list(islice(texts, self.batch_size * _BATCHES_SORTED_TOGETHER)):
             encoded = encode(self.loaded, window, self.max_length)
             encoded.sort(key=lambda e: (-len(e.tokens), e.id))
+            without += len(window) - len(encoded)
             for i in range(0, len(encoded), self.batch_size):
-                yield encoded[i : i + self.batch_size]
+                yield encoded[i : i + self.batch_size], without
+                without = 0
 
-    def _forward(self, ids: NDArray[np.int64], mask: NDArray[np.bool_]) -> tuple[Any, Any]:
-        """Hidden states of encoder (or only) stack and of decoder, each a tuple of (b, t, d)."""
-        import torch
-
-        device = self.loaded.device
-        inputs = {
-            "input_ids": torch.from_numpy(ids).to(device),
-            "attention_mask": torch.from_numpy(mask.astype(np.int64)).to(device),
-        }
-        if self.loaded.encoder_decoder:
-            inputs["decoder_input_ids"] = torch.from_numpy(self._shifted(ids)).to(device)
-            inputs["decoder_attention_mask"] = inputs["attention_mask"]
-        else:
-            inputs["use_cache"] = False
-        with torch.inference_mode():
-            out = self.loaded.model(**inputs, output_hidden_states=True, return_dict=True)
-        if self.loaded.encoder_decoder:
-            return out.encoder_hidden_states, out.decoder_hidden_states
-        if getattr(out, "hidden_states", None) is None:
-            raise InputError(
-                f"the model {self.loaded.name} ({type(self.loaded.model).__name__}) gives no hidden states."
-            )
-        return out.hidden_states, ()
-
-    def _shifted(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What the decoder reads: the text one place to the right, after the model's start token."""
-        config = self.loaded.model.config
-        start = getattr(config, "decoder_start_token_id", None)
-        first = np.full((len(ids), 1), self.loaded.pad if start is None else start)
-        return np.concatenate([first, ids[:, :-1]], axis=1)
-
-    def _batch(self, encoded: list[Encoded]) -> Iterator[Batch]:
+    def _batch(self, encoded: list[Encoded], without: int) -> Iterator[Batch]:
         ids, mask = padded(encoded, self.loaded.pad)
         special = filled([e.special for e in encoded], mask.shape, fill=False)
-        before: dict[str, Any] = {}
-        hook = None
-        if any(c.before_norm for c in self._choices):
-            hook = self._final_norm().register_forward_pre_hook(lambda _, args: before.update(state=args[0]))
-        states, decoder = self._forward(ids, mask)
-        if hook is not None:
-            hook.remove()
-        if any(s.shape[1] != ids.shape[1] for s in (*states, *decoder)):
-            raise InputError(
-                f"a layer of {self.loaded.name} changes the length of the sequence, which text rows cannot."
-            )
+        with input_of(self._norm) as before:
+            encoder, decoder = hidden_states(self.loaded, ids, mask)
+        states = {i: state for i, state in enumerate((*encoder, *decoder)) if i in self._asked}
+        del encoder, decoder
+        self._checked(states, ids.shape[1])
         counts = {
-            "texts": len(encoded),
+            "texts": len(encoded) + without,
             "truncated_texts": sum(e.cut > 0 for e in encoded),
             "truncated_tokens": sum(e.cut for e in encoded),
         }
-        everything = (*states, *decoder)
+        if without:
+            counts["texts_without_tokens"] = without
         for side in sorted({self._is_decoder(c) for c in self._choices}):
             choices = [c for c in self._choices if self._is_decoder(c) == side]
             if side:  # the decoder reads the start token first, which belongs to no text
-                ids = self._shifted(ids)
+                ids = shifted(self.loaded, ids)
                 special = np.concatenate([np.ones_like(special[:, :1]), special[:, :-1]], axis=1)
             counted = mask & ~special if self.special_tokens == "drop" else mask
-            hidden = {c.label: before["state"] if c.before_norm else _mixed(everything, c.states) for c in choices}
+            hidden = {c.label: before[-1] if c.before_norm else _mixed(states, c.states) for c in choices}
             make = self._token_rows if self.pooling is None else self._pooled_rows
             layers, rows = make(hidden, encoded, ids, special, counted)
             yield Batch(layers, rows, counts)
@@ -215,20 +198,10 @@ class TextSource:
         some = np.flatnonzero(counted.any(axis=1))
         mask = torch.from_numpy(counted[some]).to(self.loaded.device)
         index = torch.from_numpy(some).to(self.loaded.device)
-        layers = {label: _wide(self.pooling.pool(state[index], mask)) for label, state in hidden.items()}
+        layers = {label: self.pooling.pool(_wide(state[index]), mask) for label, state in hidden.items()}
         kept = [encoded[i] for i in some]
         known = Rows(np.array([e.id for e in kept], np.uint64), group=_groups(kept, np.ones(len(kept), np.int64)))
         return layers, known
-
-    def _final_norm(self) -> Any:
-        model = self.loaded.model
-        for name in _FINAL_NORMS:
-            if hasattr(model, name):
-                return getattr(model, name)
-        raise InputError(
-            f"the model {self.loaded.name} ({type(model).__name__}) has no norm after its last block, "
-            "so there is no state before it; leave .before_norm out."
-        )
 
     def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
         """The text of token types, None where rows are pooled."""
@@ -248,6 +221,7 @@ class TextSource:
             "dtype": str(model.dtype).removeprefix("torch."),
             "device": self.loaded.device,
             "states": len(self._names),
+            "layers": list(self.layers),
             "width": self.width,
             "files": self.loaded.files,
             "pooling": self.pooling.name if self.pooling else None,
@@ -258,12 +232,11 @@ class TextSource:
         }
 
 
-def _mixed(states: Sequence[Any], wanted: tuple[int, ...]) -> Any:
+def _mixed(states: Mapping[int, Any], wanted: tuple[int, ...]) -> Any:
     """One state, or the average of several."""
-    total = states[wanted[0]]
-    for i in wanted[1:]:
-        total = total + states[i]
-    return total if len(wanted) == 1 else total / len(wanted)
+    if len(wanted) == 1:
+        return states[wanted[0]]
+    return sum(_wide(states[i]) for i in wanted) / len(wanted)
 
 
 def _wide(rows: Any) -> Any:
@@ -272,6 +245,6 @@ def _wide(rows: Any) -> Any:
 
 
 def _groups(encoded: list[Encoded], lengths: NDArray[Any]) -> NDArray[np.str_] | None:
-    if encoded[0].group is None:
+    if not encoded or encoded[0].group is None:
         return None
     return np.repeat(np.array([str(e.group) for e in encoded]), lengths)

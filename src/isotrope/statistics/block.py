@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError
 from isotrope.sources.batch import Rows
 
-#: Squared lengths outside these count as zero and as not finite: sums and products would leave float64's range.
-_SMALLEST, _LARGEST = 1e-280, 1e280
+#: Squared lengths outside these count as zero and as not finite: their own squares would leave float64's range.
+_SMALLEST, _LARGEST = 1e-140, 1e140
 
 #: Squared lengths between which products of float32 rows neither overflow nor vanish.
 _FLOAT32_SAFE = (1e-20, 1e30)

@@ -26,8 +26,17 @@ _SAME = 1e-12
 _PANEL = 192
 
 
+#: Rows multiplied at once, so that rounding errors, which are summed up in the rows' own type, stay bounded.
+_ROWS = 2048
+
+
 def _gram(y: Any) -> Matrix:
     """yᵀy as float64, multiplied in the type and on the device of y, shape (n, d) -> (d, d)."""
+    if len(y) > _ROWS:
+        total = _gram(y[:_ROWS])
+        for start in range(_ROWS, len(y), _ROWS):
+            total += _gram(y[start : start + _ROWS])
+        return total
     if not hasattr(y, "detach"):
         return np.asarray(y.T @ y, dtype=np.float64)  # numpy sees the symmetry and halves the work
     d = y.shape[1]
@@ -167,17 +176,17 @@ class Moments:
         """Singular values of the uncentred rows, descending, (min(n, d),)."""
         second = self.scatter + np.outer(self.n * self.mean, self.mean)
         # Only the centred products were rounded to the rows' own type, so a large mean hides nothing.
-        floor = self._rounding * float(self.eigenvalues[0])
-        return np.sqrt(_eigenvalues(second, 0.0, floor)[: min(self.n, self.d)])
+        return np.sqrt(_eigenvalues(second, self._rounding)[: min(self.n, self.d)])
 
     @property
     def _rounding(self) -> float:
-        """What rounding in products of the rows' own type may add to an eigenvalue, against the largest.
+        """How much rounding in products of the rows' own type may add to an eigenvalue.
 
-        These errors are random: against the largest eigenvalue, which grows as n, they shrink as √(d/n) (measured
-        0.9e-8 at 50,000 × 384 and 3e-8 at 5,000 × 384; the floor stands at twice that).
+        These errors are random from one product to the next, and so shrink as 1/√n against what they are errors of.
+        Measured for d = 8 to 768, n to 50,000, spectra flat to rank one: 2/√d to 9/√d of the resolution times the norm.
         """
-        return (self.resolution - _EXACT) * min(1.0, 2.0 * math.sqrt(self.d / max(self.n, 1)))
+        shrunk = math.sqrt(min(1.0, _ROWS / max(self.n, 1)))
+        return 16.0 / math.sqrt(self.d) * self.resolution * shrunk * float(np.linalg.norm(self.scatter))
 
     @property
     def unresolved(self) -> int:
@@ -204,10 +213,7 @@ class Moments:
         return cls(n, mean, scatter, unit_mean, unit_scatter, energy, zero, nonfinite, resolution)
 
 
-def _eigenvalues(symmetric: Matrix, rounding: float, floor: float = 0.0) -> Vector:
-    """Eigenvalues in descending order; what rounding cannot tell from zero is zero.
-
-    rounding: relative to the largest, beside that of float64. floor: in absolute terms.
-    """
+def _eigenvalues(symmetric: Matrix, rounding: float) -> Vector:
+    """Eigenvalues in descending order; what rounding, of the products and in float64, cannot tell from zero is zero."""
     values = np.linalg.eigvalsh(symmetric)[::-1]
-    return np.where(values > floor + max(values[0], 0.0) * (32 * _EXACT + rounding), values, 0.0)
+    return np.where(values > rounding + max(values[0], 0.0) * 32 * _EXACT, values, 0.0)

@@ -1,0 +1,70 @@
+"""Keeping what a scan has counted so far, and going on from there, only with the same input and options."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from isotrope.errors import StoreError
+from isotrope.findings import Findings
+from isotrope.sources.batch import Layer, Source
+from isotrope.statistics import Collection, Summary, Wanted
+from isotrope.store import Run
+
+
+def files(collection: Collection) -> dict[str, tuple[str | None, Layer]]:
+    """A file name for each summary, and the group and layer it is of."""
+    groups = collection.groups()
+    return {
+        f"layer_{layer}" if group is None else f"group_{groups.index(group)}_layer_{layer}": (group, layer)
+        for group, layer in collection.summaries
+    }
+
+
+def arrays(collection: Collection) -> dict[str, dict[str, Any]]:
+    return {name: collection.summaries[key].arrays() for name, key in files(collection).items()}
+
+
+def keep(run: Run, task: dict[str, Any], now: Collection) -> None:
+    """Write a checkpoint."""
+    state = {"task": task, "batches": now.batches, "counts": dict(now.counts), "index": files(now)}
+    run.checkpoint(state, arrays(now))
+
+
+def task_of(source: Source, settings: dict[str, Any]) -> dict[str, Any]:
+    """What must be the same for a run to be continued, as plain data."""
+    task: dict[str, Any] = json.loads(json.dumps({"source": source.describe(), "settings": settings}))
+    return task
+
+
+def _refuse_other(run: Run, task: dict[str, Any], begun: dict[str, Any]) -> None:
+    """Refuse to continue a run that was begun with another input or with other options."""
+    differing = [
+        name for part in ("source", "settings") for name in task[part] if task[part][name] != begun[part].get(name)
+    ]
+    if differing:
+        raise StoreError(
+            f"the run in {str(run.folder)!r} was begun with other {', '.join(differing)}; "
+            "resume with the same command, or choose another folder with -o."
+        )
+
+
+def finished(run: Run, task: dict[str, Any]) -> Findings:
+    """The findings of a run that is whole already."""
+    findings = run.findings()
+    _refuse_other(run, task, {"source": findings.source, "settings": findings.provenance.get("settings", {})})
+    return findings
+
+
+def resumed(run: Run, task: dict[str, Any], wanted: Wanted) -> Collection:
+    """What the last checkpoint holds; nothing yet where there is none."""
+    found = run.last_checkpoint()
+    if found is None:
+        return Collection(wanted)
+    state, saved = found
+    _refuse_other(run, task, state["task"])
+    collection = Collection(wanted, batches=state["batches"])
+    collection.counts.update(state["counts"])
+    for name, (group, layer) in state["index"].items():
+        collection.summaries[group, layer] = Summary.from_arrays(saved[name])
+    return collection

@@ -1,0 +1,93 @@
+"""One forward pass of a text model: its hidden states, and the state before its final norm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError
+from isotrope.sources.models import Loaded
+
+Ids = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+def hidden_states(loaded: Loaded, ids: Ids, mask: Mask) -> tuple[list[Any], list[Any]]:
+    """Hidden states of the encoder (or only) stack and of the decoder, each (b, t, d).
+
+    ids: (b, t), padded. mask: (b, t), true where there is no padding.
+    """
+    import torch
+
+    inputs = {"input_ids": ids, "attention_mask": mask.astype(np.int64)}
+    if loaded.encoder_decoder:
+        inputs["decoder_input_ids"] = shifted(loaded, ids)
+        inputs["decoder_attention_mask"] = inputs["attention_mask"]
+    tensors = {name: torch.from_numpy(values).to(loaded.device) for name, values in inputs.items()}
+    try:
+        with torch.inference_mode():
+            out = loaded.model(**tensors, output_hidden_states=True, return_dict=True)
+    except IndexError as error:  # of an embedding
+        raise InputError(
+            f"the model {loaded.name} does not know all token ids up to {ids.max():,} or all places up to "
+            f"{ids.shape[1]:,}; check that the tokenizer is its own, or give a smaller max_length."
+        ) from error
+    sides = ("encoder_hidden_states", "decoder_hidden_states") if loaded.encoder_decoder else ("hidden_states",)
+    found = [list(getattr(out, side, None) or ()) for side in sides]
+    if not all(found):
+        raise InputError(f"the model {loaded.name} ({type(loaded.model).__name__}) gives no hidden states.")
+    return found[0], found[1] if loaded.encoder_decoder else []
+
+
+def shifted(loaded: Loaded, ids: Ids) -> Ids:
+    """What a decoder reads: the text one place to the right, after the model's start token."""
+    start = getattr(loaded.model.config, "decoder_start_token_id", None)
+    first = np.full((len(ids), 1), loaded.pad if start is None else start, ids.dtype)
+    return np.concatenate([first, ids[:, :-1]], axis=1)
+
+
+def final_norm(loaded: Loaded, ids: Ids, mask: Mask) -> Any:
+    """The norm after the model's last block: the module outside all blocks whose output is the last hidden state."""
+    import torch
+
+    outputs: list[tuple[Any, Any]] = []
+    outside = [module for name, module in loaded.model.named_modules() if _is_norm(module) and not _in_block(name)]
+    hooks = [m.register_forward_hook(lambda module, _, out: outputs.append((module, out))) for m in outside]
+    try:
+        encoder, decoder = hidden_states(loaded, ids, mask)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    last = (decoder or encoder)[-1]
+    for module, out in outputs:
+        if isinstance(out, torch.Tensor) and out.shape == last.shape and torch.equal(out, last):
+            return module
+    raise InputError(
+        f"the model {loaded.name} ({type(loaded.model).__name__}) has no norm after its last block, "
+        "so there is no state before it; leave .before_norm out."
+    )
+
+
+def _is_norm(module: Any) -> bool:
+    return "norm" in type(module).__name__.lower()
+
+
+def _in_block(name: str) -> bool:
+    """Whether a module is part of a numbered block, such as `encoder.layer.5.output.LayerNorm`."""
+    return any(part.isdigit() for part in name.split("."))
+
+
+@contextmanager
+def input_of(module: Any) -> Iterator[list[Any]]:
+    """A list that receives what goes into a module while the context lasts; empty for None."""
+    seen: list[Any] = []
+    hook = None if module is None else module.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+    try:
+        yield seen
+    finally:
+        if hook is not None:
+            hook.remove()

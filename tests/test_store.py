@@ -1,0 +1,199 @@
+"""A run folder is whole or not there, whatever stops the writing."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import isotrope.store as store
+from isotrope.errors import StoreError
+from isotrope.findings import Findings, Reading
+from isotrope.store import Run, read_arrays, write_arrays, write_frame, write_text
+
+FINDINGS = Findings([Reading(0, "isoscore", 0.5)], layers=[0], tables={"spectra": pd.DataFrame({"x": [1.0, 2.0]})})
+ARRAYS = {"layer_0": {"mean": np.arange(3.0), "facts": np.array([1, 2])}}
+INDEX = {"layer_0": (None, 0)}
+WRITTEN = ["findings.json", "readings.csv", "readings.parquet", "statistics", "tables"]
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_save_and_read(tmp_path: Path) -> None:
+    run = Run(tmp_path / "deep" / "run")
+    run.prepare(resume=False)
+    assert not (tmp_path / "deep").exists()
+    run.save(FINDINGS, ARRAYS, INDEX)
+    assert _names(run.folder) == WRITTEN
+    again = run.findings()
+    assert again.to_json() == FINDINGS.to_json()
+    assert again.tables["spectra"].equals(FINDINGS.tables["spectra"])
+    assert json.loads((run.folder / "statistics/index.json").read_text())["files"] == {"layer_0": [None, 0]}
+    np.testing.assert_array_equal(read_arrays(run.folder / "statistics/layer_0.safetensors")["mean"], np.arange(3.0))
+
+
+def test_arrays_are_read_writable(tmp_path: Path) -> None:
+    write_arrays(tmp_path / "a.safetensors", {"x": np.eye(3)[:, ::2], "empty": np.empty((0, 4), np.float32)})
+    arrays = read_arrays(tmp_path / "a.safetensors")
+    arrays["x"] += 1
+    assert arrays["empty"].shape == (0, 4)
+
+
+def _full(count: int, monkeypatch: pytest.MonkeyPatch, number: int = errno.ENOSPC) -> None:
+    """Let the disk be full from the write number `count` on."""
+    real, seen = store.write_atomically, []
+
+    def write(path: Path, fill: Callable[[Path], object]) -> None:
+        seen.append(path)
+
+        def failing(beside: Path) -> None:
+            beside.write_bytes(b"half")
+            raise OSError(number, "No space left on device")
+
+        real(path, failing if len(seen) > count else fill)
+
+    monkeypatch.setattr(store, "write_atomically", write)
+
+
+@pytest.mark.parametrize("count", range(6))
+def test_a_full_disk_leaves_nothing(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _full(count, monkeypatch)
+    with pytest.raises(StoreError, match="the disk is full"):
+        Run(tmp_path / "run").save(FINDINGS, ARRAYS, INDEX)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_keeps_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(tmp_path / "run")
+    run.checkpoint({"batches": 3}, ARRAYS)
+    _full(1, monkeypatch)
+    with pytest.raises(StoreError, match="the disk is full"):
+        run.checkpoint({"batches": 6}, ARRAYS)
+    with pytest.raises(StoreError, match="the disk is full"):
+        run.save(FINDINGS, ARRAYS, INDEX)
+    assert _names(run.folder) == ["checkpoint"]
+    found = run.last_checkpoint()
+    assert found is not None
+    assert found[0]["batches"] == 3
+
+
+def test_a_first_checkpoint_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _full(0, monkeypatch)
+    with pytest.raises(StoreError, match="the disk is full"):
+        Run(tmp_path / "run").checkpoint({"batches": 3}, ARRAYS)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_trouble_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _full(0, monkeypatch, errno.EIO)
+    with pytest.raises(StoreError, match="could not be written"):
+        write_text(tmp_path / "a.txt", "text")
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_an_interrupted_write_leaves_what_was_there(stop: type[BaseException], tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    write_text(path, "before")
+
+    def fill(beside: Path) -> None:
+        beside.write_bytes(b"half")
+        raise stop
+
+    with pytest.raises(stop):
+        store.write_atomically(path, fill)
+    assert path.read_text() == "before"
+    assert _names(tmp_path) == ["a.txt"]
+
+
+def test_other_files_in_the_folder_stay(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    run = Run(tmp_path)
+    run.prepare(resume=False)
+    run.save(FINDINGS, ARRAYS, INDEX)
+    assert _names(tmp_path) == sorted([*WRITTEN, "notes.txt"])
+
+
+def test_checkpoints_replace_each_other(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    assert run.last_checkpoint() is None
+    for batches in (1, 2, 3):
+        run.checkpoint({"batches": batches}, ARRAYS)
+    assert _names(run.folder / "checkpoint") == ["00000003"]
+    found = run.last_checkpoint()
+    assert found is not None
+    state, arrays = found
+    assert state["batches"] == 3
+    np.testing.assert_array_equal(arrays["layer_0"]["mean"], np.arange(3.0))
+    with pytest.raises(StoreError, match="already holds a run"):
+        run.prepare(resume=False)
+    run.prepare(resume=True)
+    with pytest.raises(StoreError, match="--resume"):
+        run.findings()
+    run.save(FINDINGS, ARRAYS, INDEX)
+    assert _names(run.folder) == WRITTEN
+
+
+def test_a_checkpoint_without_its_state_never_happened(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.checkpoint({"batches": 1}, ARRAYS)
+    half = run.folder / "checkpoint/00000002"
+    half.mkdir()
+    (half / ".layer_0.safetensors.99.part").write_bytes(b"half")
+    found = run.last_checkpoint()
+    assert found is not None
+    assert found[0]["batches"] == 1
+    run.checkpoint({"batches": 5}, ARRAYS)
+    assert _names(run.folder / "checkpoint") == ["00000003"]
+
+
+@pytest.mark.parametrize("name", ["layer_0.safetensors", "state.json"])
+def test_a_flipped_byte_is_found_and_named(name: str, tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.checkpoint({"batches": 1}, ARRAYS)
+    path = run.folder / "checkpoint/00000001" / name
+    data = bytearray(path.read_bytes())
+    data[0 if name == "state.json" else -1] ^= 0x10
+    path.write_bytes(bytes(data))
+    with pytest.raises(StoreError, match=name) as refused:
+        run.last_checkpoint()
+    assert "00000001' to begin anew" in str(refused.value)
+
+
+def test_a_missing_checkpoint_file_is_named(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.checkpoint({"batches": 1}, ARRAYS)
+    (run.folder / "checkpoint/00000001/layer_0.safetensors").unlink()
+    with pytest.raises(StoreError, match="layer_0"):
+        run.last_checkpoint()
+
+
+def test_a_checkpoint_of_a_newer_format(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.checkpoint({"batches": 1}, ARRAYS)
+    path = run.folder / "checkpoint/00000001/state.json"
+    path.write_text(path.read_text().replace('"format": 1', '"format": 9'))
+    with pytest.raises(StoreError, match="format 9"):
+        run.last_checkpoint()
+
+
+def test_arrays_cut_short(tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    write_arrays(path, {"x": np.eye(9)})
+    path.write_bytes(path.read_bytes()[:-50])
+    with pytest.raises(StoreError, match="damaged or cut short"):
+        read_arrays(path)
+
+
+def test_frames(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1, 2], "b": ["x", None]})
+    write_frame(tmp_path / "f.csv", frame)
+    write_frame(tmp_path / "f.parquet", frame)
+    assert pd.read_csv(tmp_path / "f.csv")["a"].tolist() == [1, 2]
+    assert pd.read_parquet(tmp_path / "f.parquet")["a"].tolist() == [1, 2]
