@@ -437,7 +437,7 @@ def test_a_200_mb_npy_is_read_in_little_memory(tmp_path: Path) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert (rows, total) == (65_536, 66)
-    assert peak < 40 << 20  # two batches of 16 MiB: the one in use and the next
+    assert peak < 12 << 20  # two batches of 4 MiB: the one in use and the next
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])

@@ -35,7 +35,7 @@ OPENERS: dict[str, Callable[[Path, str | None, str | None], list[Block]]] = {
 
 _KNOWN = ", ".join(OPENERS)
 
-_BATCH_BYTES = 16 << 20
+_BATCH_BYTES = 4 << 20
 _MIN_BATCH_ROWS = 256
 
 
@@ -44,7 +44,7 @@ class ArraySource:
 
     column: the array of a npz, safetensors or HDF5 file, or the column of a parquet or arrow file.
     group_by: a column, or an array of integers in the same file, whose values become the rows' groups.
-    batch_rows: rows per batch, by default about 16 MiB of float32. exact: float64 whatever is stored.
+    batch_rows: rows per batch, by default about 4 MiB of float32. exact: float64 whatever is stored.
 
     >>> source = ArraySource(np.arange(6, dtype=np.float16).reshape(3, 2), batch_rows=2)
     >>> source.width, source.total
