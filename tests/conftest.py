@@ -5,7 +5,7 @@ import os
 # Two tests at once on few cores: threads of one product would wait for those of the other, a hundred times as long.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from hypothesis import HealthCheck, settings  # noqa: E402
+from hypothesis import HealthCheck, settings
 
 # The same examples on every run: a failure is then a change of the code, never of luck.
 settings.register_profile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +20,11 @@ from models import FAMILIES, ONE_STACK, TWO_STACKS, save_model, texts
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 Folders = Callable[[str], Path]
 
 TEXTS = texts(23)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small models wait for other threads longer than they work."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")

@@ -37,6 +37,12 @@ def test_a_mean_far_larger_than_the_spread_costs_no_digits(dtype: type, toleranc
     assert_matches_numpy(merged(rows, batch), rows, tolerance)
 
 
+def test_a_spread_of_a_few_units_in_the_last_place_is_measured_too() -> None:
+    # Rows about 1,000 lie 6e-5 apart in float32: rounding their mean to float32 would show.
+    rows = (np.random.default_rng(0).standard_normal((2000, 6)) * 5e-4 + 1e3 + np.arange(6) * 1.1e-5).astype(np.float32)
+    assert_matches_numpy(merged(rows, 500), rows, 1e-5)
+
+
 def test_torch_rows_keep_their_digits_too() -> None:
     rows = (np.random.default_rng(0).standard_normal((3000, 200)) * 0.1 + 1e3).astype(np.float32)
     total = Moments.empty(200)

@@ -32,6 +32,7 @@ class Nulls:
     def __init__(self) -> None:
         self._moments: dict[tuple[int, int], Moments] = {}
         self._sequences: dict[bytes, tuple[SequenceStatistics, SequenceSpectra]] = {}
+        self._last: tuple[TokenStatistics, TokenStatistics] | None = None
 
     def value(self, m: Measure, summary: Summary) -> float:
         """What isotropic Gaussian rows with the same shape and mean squared norm would give."""
@@ -43,7 +44,7 @@ class Nulls:
         q = actual.energy / actual.n
         try:
             if m.needs == "moments":
-                return m.value(self._isotropic(actual.n, actual.d)) * q ** (m.degree / 2)
+                return m.value(self._isotropic(actual.n, actual.d)) * float(q ** (m.degree / 2))
             if m.needs == "tokens":
                 return m.value(self._tokens(summary, q))
             return m.value(self._sequence(summary)[0 if m.needs == "sequences" else 1])
@@ -58,7 +59,7 @@ class Nulls:
     def _tokens(self, summary: Summary, q: float) -> TokenStatistics:
         tokens = summary.tokens
         assert tokens is not None
-        if getattr(self, "_last", None) is None or self._last[0] is not tokens:
+        if self._last is None or self._last[0] is not tokens:
             self._last = (tokens, isotropic_tokens(tokens, q))
         return self._last[1]
 
@@ -141,9 +142,9 @@ def _note(m: Measure, r: Reading, summary: Summary, spectra: SequenceSpectra | N
         notes.append("biased by the number of rows: the interval is where the value would settle with more")
     if m.name in _DETAILED and moments.resolution > 1e-10 and moments.unresolved:
         notes.append(f"{moments.unresolved} directions are too weak for float32: use --precision exact")
-    if m.needs == "spectra" and spectra is not None and summary.sequences is not None:
-        if len(spectra) < summary.sequences.count:
-            notes.append(f"on {len(spectra):,} sampled sequences of {summary.sequences.count:,}")
+    everything = summary.sequences.count if summary.sequences is not None else 0
+    if m.needs == "spectra" and spectra is not None and len(spectra) < everything:
+        notes.append(f"on {len(spectra):,} sampled sequences of {everything:,}")
     return "; ".join(notes) or None
 
 
