@@ -15,30 +15,41 @@ from typing import Any
 import numpy as np
 from machine import describe, seconds
 
+from isotrope.engines.local import run
 from isotrope.pipeline import choose, find
-from isotrope.sources.batch import Batch, Rows
+from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.sources.corpora import open_corpus
+from isotrope.sources.encoding import encode
 from isotrope.sources.models import Loaded, load
-from isotrope.sources.text import TextSource
+from isotrope.sources.states import hidden_states
 from isotrope.statistics import Collection
 
 
-class Fixed(TextSource):
-    """The corpus as full batches of b sequences of t tokens, so that both sides run the very same batches."""
+class Fixed:
+    """The Python manual as full batches of b sequences of t tokens, so that both sides run the very same batches."""
 
-    def fill(self, b: int, t: int, most: int) -> None:
-        stream = np.concatenate([e.tokens for batch in self._encoded() for e in batch])
+    unit = "texts"
+
+    def __init__(self, loaded: Loaded, b: int, t: int, most: int) -> None:
+        encoded = encode(loaded, list(open_corpus()), 512)
+        stream = np.concatenate([e.tokens for e in encoded])
         count = min(most, len(stream) // (b * t))
+        self.loaded = loaded
         self.ids = stream[: count * b * t].reshape(count, b, t)
         self.mask = np.ones((b, t), dtype=bool)
+        self.total = count * b
+        states, _ = hidden_states(loaded, self.ids[0], self.mask)
+        self.layers: list[Layer] = list(range(len(states)))
+        self.width = int(states[0].shape[2])
 
     def plain(self) -> None:
+        """The forward passes alone."""
         for ids in self.ids:
-            self._forward(ids, self.mask)
+            hidden_states(self.loaded, ids, self.mask)
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         for number, ids in islice(enumerate(self.ids), start, None):
-            states, _ = self._forward(ids, self.mask)
+            states, _ = hidden_states(self.loaded, ids, self.mask)
             b, t = ids.shape
             known = Rows(
                 sequence=np.repeat(np.arange(number * b, number * b + b, dtype=np.uint64), t),
@@ -46,15 +57,20 @@ class Fixed(TextSource):
                 position=np.tile(np.arange(t), b),
                 special=np.zeros(b * t, dtype=bool),
             )
-            layers = {i: s.reshape(-1, s.shape[2]) for i, s in enumerate(states)}
+            layers: dict[Layer, Any] = {i: s.reshape(-1, s.shape[2]) for i, s in enumerate(states)}
             yield Batch(layers, known, {"texts": b})
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "benchmark", "model": self.loaded.name, "width": self.width}
+
+    def token_names(self, tokens: Any) -> list[str] | None:
+        return None
 
 
 def scan(source: Fixed, measures: str, sample: int) -> None:
     options = choose(measures, sample=sample)
     collection = Collection(options.wanted)
-    for batch in source.batches():
-        collection.update(batch)
+    collection = run(source, collection)
     find(collection, source, options, lambda *_: None)
 
 
@@ -94,8 +110,7 @@ def main() -> None:
     base = Loaded(bert_base(), minilm.tokenizer, "BERT-base shape", None, "cpu", [])
     shapes = [(minilm, 32, 32, 200), (minilm, 32, 128, 20), (base, 32, 32, 12), (base, 32, 128, 4)]
     for loaded, b, t, most in shapes[: 1 if arguments.quick else None]:
-        source = Fixed(loaded, open_corpus())
-        source.fill(b, t, most)
+        source = Fixed(loaded, b, t, most)
         times = measure(source, arguments.rounds if loaded is minilm else 1)
         plain = statistics.median(times["plain"])
         print(f"\n{loaded.name}, {b} × {t}, {len(source.ids)} batches, {len(source.layers)} layers of {source.width}")

@@ -36,14 +36,18 @@ def main() -> None:
         ours.append(seconds(lambda: isotrope.measure(x)))
     one, all_measures = statistics.median(product), statistics.median(ours)
     ratio = all_measures / one
-    print(f"\n{arguments.rows:,} × 768 float32: one XᵀX {one:.3f} s, {len(isotrope.measure(x[:2000]))} measures "
-          f"{all_measures:.3f} s: ratio {ratio:.2f} (bar 6: {'met' if ratio <= 6 else 'MISSED'})")
+    print(
+        f"\n{arguments.rows:,} × 768 float32: one XᵀX {one:.3f} s, {len(isotrope.measure(x[:2000]))} measures "
+        f"{all_measures:.3f} s: ratio {ratio:.2f} (bar 6: {'met' if ratio <= 6 else 'MISSED'})"
+    )
     if not arguments.without_spectralyte:
         from spectralyte import Spectralyte
 
         peer = seconds(lambda: Spectralyte(x).run(verbose=False))
-        print(f"spectralyte's audit {peer:.1f} s: {peer / all_measures:.0f} times ours "
-              f"(bar 10: {'met' if peer >= 10 * all_measures else 'MISSED'})")
+        print(
+            f"spectralyte's audit {peer:.1f} s: {peer / all_measures:.0f} times ours "
+            f"(bar 10: {'met' if peer >= 10 * all_measures else 'MISSED'})"
+        )
 
 
 if __name__ == "__main__":

@@ -188,7 +188,8 @@ class Moments:
         values, vectors = np.linalg.eigh(self.scatter)
         root = np.sqrt(np.where(values > values[-1] * 32 * _EXACT, values, 0.0))
         factor = np.vstack([root[:, None] * vectors.T, math.sqrt(self.n) * self.mean])
-        return np.asarray(np.linalg.svd(factor, compute_uv=False))
+        found = np.linalg.svd(factor, compute_uv=False)
+        return np.where(found > found[0] * 32 * _EXACT, found, 0.0)
 
     @property
     def _rounding(self) -> Vector:
