@@ -13,7 +13,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from machine import describe, seconds
 
 from isotrope.engines.local import run
 from isotrope.pipeline import choose, find
@@ -23,6 +22,7 @@ from isotrope.sources.encoding import encode
 from isotrope.sources.models import Loaded, load
 from isotrope.sources.states import hidden_states
 from isotrope.statistics import Collection
+from machine import describe, seconds
 
 
 class Fixed:

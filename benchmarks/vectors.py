@@ -9,9 +9,9 @@ import argparse
 import statistics
 
 import numpy as np
-from machine import describe, seconds
 
 import isotrope
+from machine import describe, seconds
 
 
 def rows(n: int, d: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from isotrope.store import Run
 
 
 def main(run: str, picture: str) -> None:
-    recorder = Console(record=True, width=118, highlight=False, force_terminal=True, file=open("/dev/null", "w"))
+    recorder = Console(record=True, width=118, highlight=False, force_terminal=True, file=io.StringIO())
     terminal.console = lambda **_: recorder  # type: ignore[assignment]
     terminal.show_findings(Run(run).findings(), None)
     Path(picture).parent.mkdir(parents=True, exist_ok=True)

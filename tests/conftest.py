@@ -12,3 +12,6 @@ settings.register_profile(
     "isotrope", derandomize=True, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("isotrope")
+
+# Doctests are looked for in every module, and several folders have a conftest of their own.
+collect_ignore_glob = ["conftest.py", "*/conftest.py"]

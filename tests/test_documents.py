@@ -31,7 +31,9 @@ def test_values_in_the_readme_are_right() -> None:
 
     rows = np.random.default_rng(0).normal(size=(5000, 64)) + 0.5
     found = isotrope.measure(rows, ["mean_cosine", "isoscore"])
-    claimed = re.search(r"\{'mean_cosine': ([\d.]+)\.\.\., 'isoscore': ([\d.]+)\.\.\.\}", (ROOT / "README.md").read_text())
+    claimed = re.search(
+        r"\{'mean_cosine': ([\d.]+)\.\.\., 'isoscore': ([\d.]+)\.\.\.\}", (ROOT / "README.md").read_text()
+    )
     assert claimed is not None
     for value, text in zip(found.values(), claimed.groups(), strict=True):
         assert str(value).startswith(text)

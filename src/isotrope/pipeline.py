@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from isotrope import checkpoints
 from isotrope.engines import local
 from isotrope.errors import InputError
-from isotrope.findings import Findings
+from isotrope.findings import Findings, Reading
 from isotrope.measures import Measure, select
+from isotrope.measures.intervals import GROUPS
 from isotrope.measures.readings import Nulls, read, read_across
 from isotrope.provenance import provenance
 from isotrope.sources.arrays import ArraySource
@@ -21,7 +26,7 @@ from isotrope.sources.batch import Layer, Source
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.models import load
 from isotrope.sources.text import TextSource
-from isotrope.statistics import Collection, Moments, Wanted, block
+from isotrope.statistics import Collection, Moments, Summary, Wanted, block
 from isotrope.store import Run
 from isotrope.tables import tables
 from isotrope.verdict import judge
@@ -235,13 +240,21 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
     readings = []
     jobs = [(g, layer) for g in groups for layer in layers if g is None or (g, layer) in collection.summaries]
     left_out = Counter(zero_rows=0, nonfinite_rows=0)
-    for done, (group, layer) in enumerate(jobs):
-        progress("measuring layers", done, len(jobs))
+
+    def one(job: tuple[str | None, Layer]) -> tuple[Summary, list[Reading]]:
+        group, layer = job
         summary = collection.layer(layer, group)
-        if group is None:
-            left_out.update(zero_rows=summary.moments.zero, nonfinite_rows=summary.moments.nonfinite)
-        readings += read(summary, options.measures, layer=layer, group=group, seed=options.seed, nulls=nulls)
-    progress("measuring layers", len(jobs), len(jobs))
+        found = read(summary, options.measures, layer=layer, group=group, seed=options.seed, nulls=nulls)
+        return summary, found
+
+    progress("measuring layers", 0, len(jobs))
+    # Layers side by side, each on one thread: threads within one small eigenvalue problem would wait for each other.
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(_side_by_side(source.width)) as pool:
+        for done, ((group, _), (summary, found)) in enumerate(zip(jobs, pool.map(one, jobs), strict=True), 1):
+            if group is None:
+                left_out.update(zero_rows=summary.moments.zero, nonfinite_rows=summary.moments.nonfinite)
+            readings += found
+            progress("measuring layers", done, len(jobs))
     readings += read_across(readings, options.measures, options.seed)
     findings = Findings(
         readings=readings,
@@ -253,6 +266,11 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
     )
     findings.verdict = judge(findings)
     return findings
+
+
+def _side_by_side(d: int) -> int:
+    """How many layers to read at once: as many as there are cores, while their matrices fit into about 2 GB."""
+    return max(1, min(os.cpu_count() or 1, int(2e9 / (8 * d * d * (GROUPS + 5)))))
 
 
 def _check_rows(collection: Collection) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from isotrope.measures.sequence_spectrum import GRID, mean_cdf
 from isotrope.sources.batch import Layer, Source
-from isotrope.statistics import Collection, Moments, SequenceSpectra
+from isotrope.statistics import Collection, Moments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ def tables(collection: Collection, source: Source, layers: Sequence[Layer]) -> d
             columns = {"token": names, "id": t.types, "n": t.n, "Q": t.q, "M": t.m, "V": t.v}
             made["tokens"].append(_labelled(layer, columns))
         if summary.sequences is not None and summary.sample is not None:
-            spectra = SequenceSpectra.of(summary.sample.block())
+            spectra = summary.sample.spectra()
             if len(spectra):
                 made["sequence_cdf"].append(_labelled(layer, {"x": GRID[::_THIN], "cdf": mean_cdf(spectra)[::_THIN]}))
     return {name: pd.concat(parts, ignore_index=True) for name, parts in made.items() if parts}

@@ -11,7 +11,7 @@ import pytest
 from scipy import special, stats
 
 from isotrope.measures import MEASURES, Measure
-from isotrope.measures.intervals import GROUPS, NONE, Interval, intervals, jackknife
+from isotrope.measures.intervals import GROUPS, NONE, Groups, Interval, intervals, jackknife
 from isotrope.sources.batch import Rows
 from isotrope.statistics import (
     Moments,
@@ -52,7 +52,7 @@ def read(need: str, space: Space, rng: np.random.Generator, size: int) -> tuple[
     # The spectra of sequences are taken on the sampled ones.
     statistic = SequenceSpectra.of(sample.block()) if need == "spectra" else kinds[need].of(rows)
     values = [m(statistic) for m in ESTIMATES[need]]
-    return intervals(ESTIMATES[need], values, sample, need), space.truth(statistic)
+    return intervals(ESTIMATES[need], values, Groups(sample), need), space.truth(statistic)
 
 
 def coverage(need: str, space: Space, size: int = EVERYTHING, times: int = FEW) -> dict[str, float]:
@@ -274,7 +274,7 @@ def sampled(rows: np.ndarray, size: int = EVERYTHING) -> Sample:
 
 def interval(name: str, rows: np.ndarray, size: int = EVERYTHING) -> Interval:
     m = MEASURES.get(name)
-    return intervals([m], [m(rows)], sampled(rows, size), "moments")[0]
+    return intervals([m], [m(rows)], Groups(sampled(rows, size)), "moments")[0]
 
 
 def test_the_jackknife_of_a_mean_is_the_textbook_one() -> None:
@@ -306,7 +306,7 @@ def test_below_forty_sequences_there_is_none() -> None:
     rows = np.random.default_rng(3).standard_normal((2 * GROUPS, 2))
     assert all(map(math.isnan, interval("mean_cosine", rows[:-1])))
     assert not any(map(math.isnan, interval("mean_cosine", rows)))
-    assert intervals([], [], sampled(rows), "moments") == []
+    assert intervals([], [], Groups(sampled(rows)), "moments") == []
 
 
 def test_a_spectrum_of_few_rows_has_none_and_reaches_back_to_its_value_before_rows_are_ample() -> None:
@@ -323,7 +323,7 @@ def test_a_spectrum_of_few_rows_has_none_and_reaches_back_to_its_value_before_ro
 
 def test_an_undefined_value_has_no_interval() -> None:
     m = MEASURES.get("isoscore")
-    assert all(map(math.isnan, intervals([m], [math.nan], sampled(np.ones((100, 3))), "moments")[0]))
+    assert all(map(math.isnan, intervals([m], [math.nan], Groups(sampled(np.ones((100, 3)))), "moments")[0]))
 
 
 @pytest.mark.parametrize("size", [EVERYTHING, 500])

@@ -162,8 +162,8 @@ def test_batches_cross_files_and_skip_exactly(tmp_path_factory: Any, sizes: list
         np.testing.assert_array_equal(values(source, start), X[start * batch_rows : n])
 
 
-def test_default_batches_are_16_mib_and_at_least_256_rows() -> None:
-    assert ArraySource(np.zeros((1, 1024), np.float32)).batch_rows == 4096
+def test_default_batches_are_4_mib_and_at_least_256_rows() -> None:
+    assert ArraySource(np.zeros((1, 1024), np.float32)).batch_rows == 1024
     assert ArraySource(np.zeros((1, 10**6), np.int8)).batch_rows == 256
 
 

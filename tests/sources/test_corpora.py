@@ -555,7 +555,7 @@ def test_an_id_and_its_config_reach_the_library(monkeypatch: pytest.MonkeyPatch,
         asked.append((*args, options))
         return datasets.IterableDatasetDict(train=dataset.to_iterable_dataset())  # type: ignore[attr-defined]
 
-    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("isotrope.sources.text_datasets.hub_answers", lambda: True)
     monkeypatch.setattr(datasets, "load_dataset", load)
     corpus = open_corpus("org/name:small")
     assert asked == [("org/name", "small", {"streaming": True})]
@@ -585,7 +585,7 @@ def test_a_stream_without_features_and_one_that_breaks(monkeypatch: pytest.Monke
         data = datasets.IterableDataset.from_generator(rows, features, gen_kwargs={"good": good})
         monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: {"train": data})
 
-    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("isotrope.sources.text_datasets.hub_answers", lambda: True)
     stream(good=9)
     assert texts(open_corpus("org/name")) == [f"text {number}" for number in range(5)]
     stream(good=3)

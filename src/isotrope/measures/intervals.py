@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,9 +19,9 @@ from scipy import stats
 from isotrope.errors import Undefined
 from isotrope.measures.measure import Measure
 from isotrope.statistics import (
+    Block,
     Moments,
     Sample,
-    SequenceSpectra,
     SequenceStatistics,
     TokenStatistics,
     block,
@@ -58,17 +58,29 @@ _KINDS: dict[str, Any] = {
     "moments": Moments,
     "tokens": TokenStatistics,
     "sequences": SequenceStatistics,
-    "spectra": SequenceSpectra,
 }
 
 
-def grouped(sample: Sample, need: str) -> list[Any]:
-    """The statistic of each of GROUPS groups of the sample's sequences, dealt out in the order of their hash."""
-    starts = sample.rows.starts()
-    length = np.diff(np.append(starts, sample.n))
-    group = np.repeat(np.arange(len(starts)) % GROUPS, length)
-    parts = (np.flatnonzero(group == g) for g in range(GROUPS))
-    return [_KINDS[need].of(block(sample.values[p], sample.rows.take(p))) for p in parts]
+class Groups:
+    """A sample's sequences, dealt out to GROUPS groups in the order of their hash."""
+
+    def __init__(self, sample: Sample) -> None:
+        self.sample = sample
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """The rows of each group."""
+        starts = self.sample.rows.starts()
+        length = np.diff(np.append(starts, self.sample.n))
+        group = np.repeat(np.arange(len(starts)) % GROUPS, length)
+        parts = (np.flatnonzero(group == g) for g in range(GROUPS))
+        return [block(self.sample.values[p], self.sample.rows.take(p)) for p in parts]
+
+    def parts(self, need: str) -> list[Any]:
+        """The statistic of each group."""
+        if need == "spectra":  # those of all sequences are there already
+            return [self.sample.spectra().only(b.rows.sequence) for b in self.blocks]
+        return [_KINDS[need].of(b) for b in self.blocks]
 
 
 def _left_out(total: Any, parts: Sequence[Any]) -> Iterator[Any]:
@@ -77,16 +89,17 @@ def _left_out(total: Any, parts: Sequence[Any]) -> Iterator[Any]:
         yield total.table_without(part) if isinstance(total, TokenStatistics) else total.without(part)
 
 
-def intervals(measures: Sequence[Measure], values: Sequence[float], sample: Sample, need: str) -> list[Interval]:
+def intervals(measures: Sequence[Measure], values: Sequence[float], groups: Groups, need: str) -> list[Interval]:
     """The interval of each measure of one need, whose values on all rows are given.
 
     Where the sample holds S_s of S sequences, its bias is taken as S_s/S and its standard error as √(S_s/S) of what
     the sample shows. Where the bias may shrink more slowly (`slow_bias`), the interval spans all rates from 1/n down to
     the slowest; where a sample does not tell (`unsure_bias`), everything from no bias to all that the sample shows.
     """
+    sample = groups.sample
     if not measures or sample.taken < 2 * GROUPS:
         return [NONE] * len(measures)
-    parts = grouped(sample, need)
+    parts = groups.parts(need)
     total = _sum(parts)
     rows = sample.n / total.d
     share = 1.0 if need == "spectra" else sample.taken / sample.sequences  # spectra are those of the sample alone

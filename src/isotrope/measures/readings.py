@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from isotrope.errors import Undefined
 from isotrope.findings import Reading
 from isotrope.measures.drift_correlation import LayerReadings
-from isotrope.measures.intervals import NONE, intervals
+from isotrope.measures.intervals import NONE, Groups, intervals
 from isotrope.measures.measure import Measure
 from isotrope.measures.null import isotropic_moments, isotropic_sequences, isotropic_tokens
 from isotrope.statistics import Moments, SequenceSpectra, SequenceStatistics, Summary, TokenStatistics
@@ -32,7 +33,8 @@ class Nulls:
     def __init__(self) -> None:
         self._moments: dict[tuple[int, int], Moments] = {}
         self._sequences: dict[bytes, tuple[SequenceStatistics, SequenceSpectra]] = {}
-        self._last: tuple[TokenStatistics, TokenStatistics] | None = None
+        self._tokens_of = threading.local()  # layers are read side by side, and each has its own
+        self._lock = threading.Lock()
 
     def value(self, m: Measure, summary: Summary) -> float:
         """What isotropic Gaussian rows with the same shape and mean squared norm would give."""
@@ -52,25 +54,28 @@ class Nulls:
             return math.nan
 
     def _isotropic(self, n: int, d: int) -> Moments:
-        if (n, d) not in self._moments:
-            self._moments[n, d] = isotropic_moments(n, d)
-        return self._moments[n, d]
+        with self._lock:
+            if (n, d) not in self._moments:
+                self._moments[n, d] = isotropic_moments(n, d)
+            return self._moments[n, d]
 
     def _tokens(self, summary: Summary, q: float) -> TokenStatistics:
         tokens = summary.tokens
         assert tokens is not None
-        if self._last is None or self._last[0] is not tokens:
-            self._last = (tokens, isotropic_tokens(tokens, q))
-        return self._last[1]
+        last: tuple[TokenStatistics, TokenStatistics] | None = getattr(self._tokens_of, "last", None)
+        if last is None or last[0] is not tokens:
+            self._tokens_of.last = last = (tokens, isotropic_tokens(tokens, q))
+        return last[1]
 
     def _sequence(self, summary: Summary) -> tuple[SequenceStatistics, SequenceSpectra]:
         sequences = summary.sequences
         assert sequences is not None
         key = sequences.lengths.tobytes() + bytes(str(sequences.d), "ascii")
-        if key not in self._sequences:
-            drawn = isotropic_sequences(sequences)
-            self._sequences[key] = (SequenceStatistics.of(drawn), SequenceSpectra.of(drawn))
-        return self._sequences[key]
+        with self._lock:
+            if key not in self._sequences:
+                drawn = isotropic_sequences(sequences)
+                self._sequences[key] = (SequenceStatistics.of(drawn), SequenceSpectra.of(drawn))
+            return self._sequences[key]
 
 
 def read(
@@ -85,7 +90,8 @@ def read(
     """The readings of one layer's statistics."""
     spectra = None
     if summary.sample is not None and summary.sequences is not None and any(m.needs == "spectra" for m in measures):
-        spectra = SequenceSpectra.of(summary.sample.block())
+        spectra = summary.sample.spectra()
+    groups = None if summary.sample is None else Groups(summary.sample)
     statistics: dict[str, Any] = {
         "moments": summary.moments,
         "tokens": summary.tokens,
@@ -100,8 +106,8 @@ def read(
             found[m.name] = _value(m, statistics[need], start)
         defined = [m for m in wanted if m.estimate and math.isfinite(found[m.name].value)]
         ends = [NONE] * len(defined)
-        if summary.sample is not None:
-            ends = intervals(defined, [found[m.name].value for m in defined], summary.sample, need)
+        if groups is not None:
+            ends = intervals(defined, [found[m.name].value for m in defined], groups, need)
         for m, (low, high) in zip(defined, ends, strict=True):
             found[m.name] = replace(found[m.name], low=low, high=high)
         for m in wanted:

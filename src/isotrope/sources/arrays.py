@@ -36,7 +36,7 @@ OPENERS: dict[str, Callable[[Path, str | None, str | None], list[Block]]] = {
 _KNOWN = ", ".join(OPENERS)
 
 _BATCH_BYTES = 4 << 20
-_MIN_BATCH_ROWS = 256
+_MIN_BATCH_ROWS, _MAX_BATCH_ROWS = 256, 8192
 
 
 class ArraySource:
@@ -79,7 +79,7 @@ class ArraySource:
         self.layers: list[Layer] = [0]
         self.width = _common_width(self._blocks)
         self.total = sum(block.rows for block in self._blocks)
-        self.batch_rows = batch_rows or max(_MIN_BATCH_ROWS, _BATCH_BYTES // (4 * self.width))
+        self.batch_rows = batch_rows or min(_MAX_BATCH_ROWS, max(_MIN_BATCH_ROWS, _BATCH_BYTES // (4 * self.width)))
         narrow = not exact and all(block.dtype in NARROW for block in self._blocks)
         self.dtype = np.dtype(np.float32 if narrow else np.float64)
 

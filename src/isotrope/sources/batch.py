@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,15 @@ from numpy.typing import NDArray
 Layer: TypeAlias = int | str
 
 
-@dataclass(frozen=True, slots=True)
+class Types(NamedTuple):
+    """Token types, ascending (k,); where each begins (k + 1,) in the rows in the order (n,) of their types."""
+
+    ids: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    order: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
 class Rows:
     """What is known of each row of a batch, shared by all its layers.
 
@@ -41,10 +50,24 @@ class Rows:
 
     def starts(self) -> NDArray[np.int64]:
         """Index of the first row of each sequence, shape (number of sequences,)."""
+        return self._starts
+
+    # Worked out once for all layers of a batch.
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
         if not len(self.sequence):
             return np.empty(0, np.int64)
         new = np.flatnonzero(self.sequence[1:] != self.sequence[:-1]) + 1
         return np.concatenate(([0], new)).astype(np.int64)
+
+    @cached_property
+    def types(self) -> Types:
+        """The token types of the rows; there must be tokens."""
+        assert self.token is not None
+        order = np.argsort(self.token, kind="stable")
+        ordered = self.token[order]
+        first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(order) else order
+        return Types(ordered[first], np.append(first, len(order)), order)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,18 +19,17 @@ _SMALLEST, _LARGEST = 1e-140, 1e140
 _FLOAT32_SAFE = (1e-20, 1e30)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Block:
     """Rows that are finite and not zero, centred once for all statistics, and how many were left out.
 
-    values: (n, d), the rows, float32 (fast) or float64 (exact). wide: (n, d), the same in float64.
-    norms: (n,), Euclidean length of each row. mean: (d,). All of them float64.
+    values: (n, d), the rows, float32 (fast) or float64 (exact).
+    norms: (n,), Euclidean length of each row. mean: (d,). Both in float64.
     shift: (d,), the mean rounded to the rows' own type, so that rows minus shift is exact where they are close.
     centred: (n, d), rows − shift in their own type, on their own device: what large products are taken of.
     """
 
     values: NDArray[np.floating[Any]]
-    wide: NDArray[np.float64]
     norms: NDArray[np.float64]
     mean: NDArray[np.float64]
     shift: NDArray[np.float64]
@@ -40,6 +40,25 @@ class Block:
 
     def __len__(self) -> int:
         return len(self.norms)
+
+    @cached_property
+    def wide(self) -> NDArray[np.float64]:
+        """The rows in float64, (n, d)."""
+        return self.values.astype(np.float64, copy=False)
+
+    @cached_property
+    def offsets(self) -> NDArray[np.float64]:
+        """Rows − shift in float64 numpy, (n, d), for sums by token type."""
+        centred = self.centred.double() if _is_torch(self.centred) else self.centred
+        return to_numpy(centred).astype(np.float64, copy=False)
+
+    def weighted_sum(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Σ w_i x_i, (d,), in the rows' own type on their own device, about the shift."""
+        if _is_torch(self.centred):
+            total = to_numpy(self.centred.new_tensor(weights) @ self.centred).astype(np.float64)
+        else:  # not `@`: beside a torch model a threaded product of numpy's would fight torch for the same cores
+            total = np.einsum("i,ij->j", weights, self.offsets)
+        return np.asarray(total + weights.sum() * self.shift)
 
 
 def to_numpy(rows: Any) -> NDArray[Any]:
@@ -77,26 +96,47 @@ def block(rows: Any, known: Rows | None = None) -> Block:
         raise InputError(f"got {len(values)} rows, but what is known of the rows is about {len(known)}.")
     if values.dtype not in (np.float32, np.float64):
         rows = values = values.astype(np.float32 if values.dtype == np.float16 else np.float64)
-    wide = values.astype(np.float64, copy=False)
-    with np.errstate(over="ignore", invalid="ignore"):
-        squares = np.einsum("ij,ij->i", wide, wide)
+    squares, mean, shift, centred = _centred(rows)
     finite, zero = squares < _LARGEST, squares < _SMALLEST
-    keep = finite & ~zero
-    if not keep.all():
-        rows = values = values[keep]
-        wide, squares, known = wide[keep], squares[keep], known.take(keep)
+    if not (finite & ~zero).all():
+        keep = finite & ~zero
+        values, known = values[keep], known.take(keep)
+        squares, mean, shift, centred = _centred(values)
     if len(squares) and not _FLOAT32_SAFE[0] < squares.max() < _FLOAT32_SAFE[1]:
-        rows = values = wide
-    mean = wide.sum(axis=0) / max(len(wide), 1)
-    shift = mean.astype(values.dtype)
+        values = values.astype(np.float64, copy=False)
+        squares, mean, shift, centred = _centred(values)
     return Block(
         values=values,
-        wide=wide,
         norms=np.sqrt(squares),
         mean=mean,
-        shift=shift.astype(np.float64),
-        centred=rows - (rows.new_tensor(shift) if _is_torch(rows) else shift),
+        shift=shift,
+        centred=centred,
         rows=known,
         zero=int(zero.sum()),
         nonfinite=int(len(finite) - finite.sum()),
     )
+
+
+def _centred(rows: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], Any]:
+    """Squared lengths (n,), mean (d,), shift (d,) and rows minus shift (n, d)."""
+    if _is_torch(rows) and rows.is_floating_point():
+        near = rows.mean(0)  # any shift close to the mean will do: what it misses is summed up from small numbers
+        centred = rows - near
+        shift = _float64(near)
+        lengths, around = _float64(rows.norm(dim=1)) ** 2, _float64(centred.norm(dim=1)) ** 2
+        if np.isfinite(lengths).all() and _FLOAT32_SAFE[0] < lengths.min(initial=1.0) and np.isfinite(shift).all():
+            # About the shift: rows that hardly differ from their mean keep the digits in which they do.
+            far = float(shift @ shift)
+            about = far + 2.0 * _float64(centred @ near) + around
+            mean = shift + _float64(centred.mean(0))
+            return np.where(lengths < far / 4, lengths, about), mean, shift, centred
+    wide = to_numpy(rows).astype(np.float64, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.asarray(np.einsum("ij,ij->i", wide, wide))
+        mean = wide.sum(axis=0) / max(len(wide), 1)
+        narrow = mean.astype(to_numpy(rows).dtype)
+        return squares, mean, narrow.astype(np.float64), to_numpy(rows) - narrow
+
+
+def _float64(tensor: Any) -> NDArray[np.float64]:
+    return to_numpy(tensor).astype(np.float64)

@@ -23,7 +23,7 @@ _EXACT = float(np.finfo(np.float64).eps)
 _SAME = 1e-12
 
 #: Columns per block of the Gram matrix: only blocks on and above the diagonal are multiplied.
-_PANEL = 192
+_PANEL = 128
 
 
 #: Rows multiplied at once, so that rounding errors, which are summed up in the rows' own type, stay bounded.
@@ -92,8 +92,7 @@ class Moments:
         rest = rows.mean - rows.shift
         if rest.any():
             scatter -= np.outer(n * rest, rest)
-        # Not `@`: beside a torch model a threaded product of numpy's would fight torch for the same cores.
-        unit_mean = np.einsum("i,ij->j", 1.0 / rows.norms, rows.wide) / n
+        unit_mean = rows.weighted_sum(1.0 / rows.norms) / n
         return cls(
             n=n,
             mean=rows.mean,

@@ -13,6 +13,7 @@ from isotrope.errors import InputError, MergeError
 from isotrope.sources.batch import Rows
 from isotrope.statistics.block import Block, block
 from isotrope.statistics.hashing import mix
+from isotrope.statistics.spectra import SequenceSpectra
 
 _OPTIONAL = ("token", "position", "special")
 
@@ -47,6 +48,7 @@ class Sample:
     _parts: list[_Part] = field(default_factory=list)
     _settled: bool = True
     _bar: int | None = None  # hashes above this one can no longer enter
+    _spectra: SequenceSpectra | None = None
 
     @classmethod
     def empty(cls, d: int, size: int = 20_000, seed: int = 0) -> Sample:
@@ -81,10 +83,10 @@ class Sample:
         if len(self._free) < len(values) or values.dtype.itemsize > self._table.dtype.itemsize:
             self._grow(values)
         at, self._free = self._free[: len(values)], self._free[len(values) :]
-        self._table[at] = values
+        self._table[slice(at[0], at[-1] + 1) if at[-1] - at[0] + 1 == len(at) else at] = values
         # The group is not kept, so that the samples of groups can be merged.
         self._parts.append(_Part(at, replace(known, group=None)))
-        self._settled = False
+        self._settled, self._spectra = False, None
         if sum(len(part.at) for part in self._parts) > (1 + _SLACK) * self.size:
             self._settle()
 
@@ -146,6 +148,12 @@ class Sample:
     def taken(self) -> int:
         """How many sequences are in the sample."""
         return len(self.rows.starts())
+
+    def spectra(self) -> SequenceSpectra:
+        """The spectra of the sampled sequences, worked out once."""
+        if self._spectra is None:
+            self._spectra = SequenceSpectra.of(self.block())
+        return self._spectra
 
     def block(self) -> Block:
         """The sampled rows as a block."""

@@ -56,13 +56,17 @@ class SequenceStatistics:
         starts = rows.rows.starts()
         length = np.diff(np.append(starts, n))
         # One sparse product (sequences × rows) each: several times faster than np.add.reduceat.
-        which, shape = (np.repeat(np.arange(len(starts)), length), np.arange(n)), (len(starts), n)
-        total = sparse.csr_array((1.0 / rows.norms, which), shape=shape) @ rows.wide
-        summed = sparse.csr_array((np.ones(n), which), shape=shape) @ rows.wide
+        # About the block's shift, in float64, as for token types.
+        at, ends, shape = np.arange(n), np.append(starts, n), (len(starts), n)
+        values, inverse = rows.values, 1.0 / rows.norms
+        total = sparse.csr_array((inverse, at, ends), shape=shape) @ rows.offsets
+        total += np.add.reduceat(inverse, starts)[:, None] * rows.shift
+        summed = sparse.csr_array((np.ones(n), at, ends), shape=shape) @ rows.offsets
+        summed += length[:, None] * rows.shift
         pairs = length > 1
         t, s, m, head = length[pairs], total[pairs], summed[pairs], starts[pairs]
         square = np.einsum("ij,ij->i", s, s)
-        to_first = np.einsum("ij,ij->i", s, rows.wide[head]) / rows.norms[head]
+        to_first = np.einsum("ij,ij->i", s, values[head]) / rows.norms[head]
         mean_norm = np.sqrt(np.einsum("ij,ij->i", m, m))
         directed = mean_norm > _CANCELLED * np.maximum.reduceat(rows.norms, starts)[pairs]
         to_mean = np.einsum("ij,ij->i", s, m)[directed] / mean_norm[directed]

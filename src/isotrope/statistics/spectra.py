@@ -74,6 +74,10 @@ class SequenceSpectra:
         joined = SequenceSpectra(self.d, np.concatenate([self.values, other.values]), starts, ids)
         return joined._take(np.argsort(ids, kind="stable"))
 
+    def only(self, ids: NDArray[np.uint64]) -> SequenceSpectra:
+        """The spectra of those of the sequences whose ids are given."""
+        return self._take(np.flatnonzero(np.isin(self.sequence, ids)))
+
     def without(self, part: SequenceSpectra) -> SequenceSpectra:
         """These spectra without the sequences of `part`."""
         self.check(part)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from isotrope.errors import InputError, MergeError
-from isotrope.statistics.block import Block, to_numpy
+from isotrope.sources.batch import Types
+from isotrope.statistics.block import Block
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -76,25 +77,22 @@ class TokenStatistics:
         n, d = rows.values.shape
         if n == 0:
             return cls.empty(d)
-        types, which = np.unique(rows.rows.token, return_inverse=True)
-        k = len(types)
-        count = np.bincount(which, minlength=k)
-        pick = (which, np.arange(n))
+        types = rows.rows.types
+        k, count = len(types.ids), np.diff(types.begin)
         # About the block's mean, so that a type's squared length and that of its mean do not cancel.
-        offsets = to_numpy(rows.centred).astype(np.float64, copy=False)
-        means = sparse.csr_array((np.ones(n), pick), shape=(k, n)) @ offsets
+        means = sparse.csr_array((np.ones(n), types.order, types.begin), shape=(k, n)) @ rows.offsets
         means /= count[:, None]
-        scatters = _sum_by(which, _squared(offsets), k) - count * _squared(means)
+        scatters = _sum_by(types, _squared(rows.offsets)) - count * _squared(means)
         means += rows.shift
-        inverse = (1.0 / rows.norms).astype(rows.values.dtype)
+        inverse = (1.0 / rows.norms).astype(rows.values.dtype)[types.order]
         return cls(
-            types=types.astype(np.int64, copy=False),
+            types=types.ids.astype(np.int64, copy=False),
             _slot=np.arange(k),
             _n=count,
             _scatters=np.maximum(scatters, 0.0),
-            _energy=_sum_by(which, rows.norms**2, k),
+            _energy=_sum_by(types, rows.norms**2),
             _means=means,
-            _units=sparse.csr_array((inverse, pick), shape=(k, n)) @ rows.values,
+            _units=sparse.csr_array((inverse, types.order, types.begin), shape=(k, n)) @ rows.values,
         )
 
     def __len__(self) -> int:
@@ -274,6 +272,6 @@ def _squared(rows: NDArray[np.float64]) -> Vector:
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
-def _sum_by(which: Index, values: Vector, k: int) -> Vector:
-    """Sum of the values of each of k types, (n,) -> (k,)."""
-    return np.asarray(np.bincount(which, values, minlength=k), dtype=np.float64)
+def _sum_by(types: Types, values: Vector) -> Vector:
+    """Sum of values, (n,), over the rows of each type, (k,)."""
+    return np.asarray(np.add.reduceat(values[types.order], types.begin[:-1]))
