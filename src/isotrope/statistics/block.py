@@ -48,9 +48,14 @@ class Block:
 
     @cached_property
     def offsets(self) -> NDArray[np.float64]:
-        """Rows − shift in float64 numpy, (n, d), for sums by token type."""
+        """Rows − shift in float64 numpy, (n, d), for sums by token type and by sequence."""
         centred = self.centred.double() if _is_torch(self.centred) else self.centred
         return to_numpy(centred).astype(np.float64, copy=False)
+
+    @cached_property
+    def offset_squares(self) -> NDArray[np.float64]:
+        """‖x − shift‖² of each row, (n,)."""
+        return np.asarray(np.einsum("ij,ij->i", self.offsets, self.offsets))
 
     def weighted_sum(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Σ w_i x_i, (d,), in the rows' own type on their own device, about the shift."""
@@ -121,15 +126,10 @@ def _centred(rows: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArr
     """Squared lengths (n,), mean (d,), shift (d,) and rows minus shift (n, d)."""
     if _is_torch(rows) and rows.is_floating_point():
         near = rows.mean(0)  # any shift close to the mean will do: what it misses is summed up from small numbers
-        centred = rows - near
-        shift = _float64(near)
-        lengths, around = _float64(rows.norm(dim=1)) ** 2, _float64(centred.norm(dim=1)) ** 2
-        if np.isfinite(lengths).all() and _FLOAT32_SAFE[0] < lengths.min(initial=1.0) and np.isfinite(shift).all():
-            # About the shift: rows that hardly differ from their mean keep the digits in which they do.
-            far = float(shift @ shift)
-            about = far + 2.0 * _float64(centred @ near) + around
-            mean = shift + _float64(centred.mean(0))
-            return np.where(lengths < far / 4, lengths, about), mean, shift, centred
+        if bool(near.isfinite().all()):
+            centred = rows - near
+            shift, squares = _float64(near), _float64(rows.double().square().sum(1))
+            return squares, shift + _float64(centred.mean(0)), shift, centred
     wide = to_numpy(rows).astype(np.float64, copy=False)
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.asarray(np.einsum("ij,ij->i", wide, wide))

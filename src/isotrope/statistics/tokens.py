@@ -82,7 +82,7 @@ class TokenStatistics:
         # About the block's mean, so that a type's squared length and that of its mean do not cancel.
         means = sparse.csr_array((np.ones(n), types.order, types.begin), shape=(k, n)) @ rows.offsets
         means /= count[:, None]
-        scatters = _sum_by(types, _squared(rows.offsets)) - count * _squared(means)
+        scatters = _sum_by(types, rows.offset_squares) - count * _squared(means)
         means += rows.shift
         inverse = (1.0 / rows.norms).astype(rows.values.dtype)[types.order]
         return cls(
