@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -17,7 +18,11 @@ def main(run: str, picture: str) -> None:
     terminal.console = lambda **_: recorder  # type: ignore[assignment]
     terminal.show_findings(Run(run).findings(), None)
     Path(picture).parent.mkdir(parents=True, exist_ok=True)
-    Path(picture).write_text(recorder.export_svg(title="isotrope scan"), encoding="utf-8")
+    drawing = recorder.export_svg(title="isotrope scan")
+    drawing = re.sub(
+        r"@font-face \{.*?\}\s*", "", drawing, flags=re.DOTALL
+    )  # no request to anywhere: any monospaced font
+    Path(picture).write_text(drawing, encoding="utf-8")
 
 
 if __name__ == "__main__":

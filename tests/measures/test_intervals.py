@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from isotrope.measures import MEASURES, Measure
+from isotrope.measures import MEASURES, Measure, get
 from isotrope.measures.intervals import GROUPS, NONE, Groups, Interval, intervals, jackknife
 from isotrope.sources.batch import Rows
 from isotrope.statistics import (
@@ -22,6 +22,7 @@ from isotrope.statistics import (
     TokenTable,
     block,
 )
+from isotrope.statistics.hashing import mix
 
 Draw = Callable[[np.random.Generator], tuple[np.ndarray, Rows]]
 ESTIMATES = {
@@ -365,3 +366,21 @@ def test_what_cannot_have_an_honest_interval_says_why(name: str) -> None:
 
 def test_none_is_none() -> None:
     assert all(map(math.isnan, NONE))
+
+
+def test_a_type_left_with_one_occurrence_breaks_no_interval() -> None:
+    """Ten occurrences in two sequences of one group and one in another: leaving the group out leaves one."""
+    rng = np.random.default_rng(0)
+    sequences = np.repeat(np.arange(200, dtype=np.uint64), 20)
+    token = rng.integers(1, 50, len(sequences))
+    starts = np.arange(0, len(sequences), 20)
+    order = np.argsort(mix(np.arange(200, dtype=np.uint64), 0))
+    token[starts[order[0]] : starts[order[0]] + 10] = 0  # the first group
+    token[starts[order[1]]] = 0  # the second
+    known = Rows(sequences, token)
+    rows = rng.standard_normal((len(sequences), 8))
+    sample = Sample.empty(8, 10_000)
+    sample.add(block(rows, known))
+    m = get("self_similarity")
+    low, high = intervals([m], [m(TokenStatistics.of(block(rows, known)))], Groups(sample), "tokens")[0]
+    assert -0.2 < low < 0 < high < 0.2

@@ -146,7 +146,7 @@ def _note(m: Measure, r: Reading, summary: Summary, spectra: SequenceSpectra | N
         notes.append(f"only {moments.n:,} rows for {moments.d:,} dimensions: take more rows than dimensions")
     if math.isfinite(r.low) and not r.low <= r.value <= r.high:
         notes.append("biased by the number of rows: the interval is where the value would settle with more")
-    if m.name in _DETAILED and moments.resolution > 1e-10 and moments.unresolved:
+    if m.name in _DETAILED and moments.resolution > 1e-10 and moments.unresolved > moments.d / 100:
         notes.append(f"{moments.unresolved} directions are too weak for float32: use --precision exact")
     everything = summary.sequences.count if summary.sequences is not None else 0
     if m.needs == "spectra" and spectra is not None and len(spectra) < everything:

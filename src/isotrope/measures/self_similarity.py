@@ -22,7 +22,11 @@ def mean_cosine_of(unit_square: float, n: int) -> float:
 
 def _self_similarity(t: TokenStatistics | TokenTable) -> float:
     types = enough(t, 1)
-    return float(np.mean((types.unit_squares - types.n) / (types.n * (types.n - 1.0))))
+    several = types.n > 1  # where rows are left out, a type that is frequent in all of them may be left with one
+    if not several.any():
+        raise Undefined("no token type has two occurrences")
+    n = types.n[several]
+    return float(np.mean((types.unit_squares[several] - n) / (n * (n - 1.0))))
 
 
 @measure(
