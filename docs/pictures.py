@@ -6,6 +6,7 @@ import io
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -13,8 +14,15 @@ from isotrope.cli import terminal
 from isotrope.store import Run
 
 
+class Recorder(Console):
+    """A console that wraps long lines, which a terminal does by itself."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*objects, **options | {"soft_wrap": False})
+
+
 def main(run: str, picture: str) -> None:
-    recorder = Console(record=True, width=118, highlight=False, force_terminal=True, file=io.StringIO())
+    recorder = Recorder(record=True, width=118, highlight=False, force_terminal=True, file=io.StringIO())
     terminal.console = lambda **_: recorder  # type: ignore[assignment]
     terminal.show_findings(Run(run).findings(), None)
     Path(picture).parent.mkdir(parents=True, exist_ok=True)
