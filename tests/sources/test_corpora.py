@@ -26,7 +26,7 @@ from isotrope.errors import InputError, MissingExtra
 from isotrope.sources import provenance, text_files
 from isotrope.sources.corpora import Corpus, Text, open_corpus
 
-DATA = Path(os.environ.get("ISOTROPE_DATA", "/work/shared/data"))
+DATA = Path(os.environ.get("ISOTROPE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 ROWS = [
     {"text": "one two", "label": 1, "lang": "en"},
     {"text": None, "label": 2, "lang": "fr"},
