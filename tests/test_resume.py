@@ -26,8 +26,8 @@ where, at, number = sys.argv[1], int(sys.argv[2]), getattr(signal, sys.argv[3])
 log = open("batches.log", "a", buffering=1)
 update, replace = Collection.update, store.Path.replace
 
-def counted(self, batch):
-    update(self, batch)
+def counted(self, batch, *pool):
+    update(self, batch, *pool)
     log.write(f"{self.batches}\\n")
     if where == "batch" and self.batches == at:
         os.kill(os.getpid(), number)

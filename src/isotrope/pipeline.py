@@ -248,6 +248,7 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
         return summary, found
 
     progress("measuring layers", 0, len(jobs))
+    collection.settle()
     # Layers side by side, each on one thread: threads within one small eigenvalue problem would wait for each other.
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(_side_by_side(source.width)) as pool:
         for done, ((group, _), (summary, found)) in enumerate(zip(jobs, pool.map(one, jobs), strict=True), 1):

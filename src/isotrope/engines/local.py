@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+
+from threadpoolctl import threadpool_limits
 
 from isotrope.sources.batch import Source
 from isotrope.statistics import Collection
@@ -26,12 +31,23 @@ def run(
     """
     total = source.total
     last = time.monotonic()
-    for batch in source.batches(start=collection.batches):
-        collection.update(batch)
-        if progress is not None:
-            progress(collection.counts[source.unit], total)
-        del batch  # before the next one is made: only one is held at a time
-        if keep is not None and time.monotonic() - last >= every:
-            keep(collection)
-            last = time.monotonic()
+    with _pool(len(source.layers)) as pool:
+        for batch in source.batches(start=collection.batches):
+            collection.update(batch, pool)
+            if progress is not None:
+                progress(collection.counts[source.unit], total)
+            del batch  # before the next one is made: only one is held at a time
+            if keep is not None and time.monotonic() - last >= every:
+                keep(collection)
+                last = time.monotonic()
     return collection
+
+
+@contextmanager
+def _pool(layers: int) -> Iterator[Executor | None]:
+    """Threads for several layers side by side, each of them on one core; one layer alone uses all cores by itself."""
+    if layers < 2:
+        yield None
+        return
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield pool

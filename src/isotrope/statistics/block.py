@@ -71,6 +71,13 @@ def to_numpy(rows: Any) -> NDArray[Any]:
     return np.asarray(rows.cpu().numpy() if _is_torch(rows) else rows)
 
 
+def on_cpu_as_numpy(rows: Any) -> Any:
+    """Rows in the CPU's memory as a numpy array that shares it; rows elsewhere as they are."""
+    if not _is_torch(rows) or str(rows.device) != "cpu" or rows.element_size() < 4:
+        return rows
+    return rows.detach().numpy()
+
+
 def _is_torch(rows: Any) -> bool:
     """Whether rows are a torch tensor, told without importing torch."""
     return hasattr(rows, "detach")

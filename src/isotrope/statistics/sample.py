@@ -124,15 +124,19 @@ class Sample:
     @property
     def values(self) -> NDArray[np.floating[Any]]:
         """The sampled rows, (n, d), in the type in which they came, sequences in order of their hash."""
+        self.settle()
+        return self._table if self._parts else np.empty((0, self.d), np.float32)
+
+    def settle(self) -> None:
+        """Put the rows in order; from then on reading changes nothing, until the next row comes."""
         self._settle()
         if not self._parts:
-            return np.empty((0, self.d), np.float32)
+            return
         at, known = self._parts[0]
         if len(self._free) or not np.array_equal(at, np.arange(len(at))):
             # Without a free row, the next one to come makes a new table, and this one can be handed out.
             self._table, self._free = self._table[at], np.empty(0, np.int64)
             self._parts = [_Part(np.arange(len(at)), known)]
-        return self._table
 
     @property
     def rows(self) -> Rows:

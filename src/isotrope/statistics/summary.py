@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError, MergeError
 from isotrope.sources.batch import Batch, Layer, Rows
-from isotrope.statistics.block import block
+from isotrope.statistics.block import block, on_cpu_as_numpy
 from isotrope.statistics.moments import Moments
 from isotrope.statistics.sample import Sample
 from isotrope.statistics.sequences import SequenceStatistics
@@ -128,17 +129,24 @@ class Collection:
     counts: Counter[str] = field(default_factory=Counter)
     batches: int = 0
 
-    def update(self, batch: Batch) -> None:
-        """Add one batch to every layer it carries."""
+    def update(self, batch: Batch, pool: Executor | None = None) -> None:
+        """Add one batch to every layer it carries; with a pool, to several layers side by side."""
         groups: list[tuple[str | None, NDArray[Any] | None]] = [(None, None)]
         if batch.rows.group is not None:
             names, which = np.unique(batch.rows.group, return_inverse=True)
             groups = [(str(name), np.flatnonzero(which == i)) for i, name in enumerate(names)]
+        jobs = []
         for group, index in groups:
             known = batch.rows if index is None else batch.rows.take(index)
             for layer, rows in batch.layers.items():
                 part = rows if index is None else rows[index]
-                self._summary(group, layer, int(rows.shape[1]), known).update(part, known)
+                jobs.append((self._summary(group, layer, int(rows.shape[1]), known), part, known))
+        if pool is None or len(jobs) == 1:
+            for summary, part, known in jobs:
+                summary.update(part, known)
+        else:
+            # As numpy arrays, which share a CPU tensor's memory: torch would use all cores in each of the threads.
+            list(pool.map(lambda job: job[0].update(on_cpu_as_numpy(job[1]), job[2]), jobs))
         self.counts.update(batch.counts)
         self.batches += 1
 
@@ -152,6 +160,12 @@ class Collection:
                 )
             self.summaries[key] = self.wanted.empty(d, known)
         return self.summaries[key]
+
+    def settle(self) -> None:
+        """Put the samples in order, after which they can be read from several threads."""
+        for summary in self.summaries.values():
+            if summary.sample is not None:
+                summary.sample.settle()
 
     def groups(self) -> list[str]:
         """The names of the groups, sorted; empty without groups."""

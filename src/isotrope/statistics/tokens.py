@@ -21,6 +21,9 @@ Index = NDArray[np.int64]
 #: Token types handled at a time where means are needed, so that temporaries stay small.
 _TYPES_AT_ONCE = 4096
 
+#: Rows of one type whose spread is below this share of their squared length are equal but for rounding.
+_SAME = 1e-13
+
 _COLUMNS = ("n", "scatters", "energy", "means", "units")
 
 
@@ -132,7 +135,7 @@ class TokenStatistics:
             n=n,
             q=self._energy[slot] / n,
             m=m,
-            v=self._scatters[slot] / n,
+            v=_variance(self._scatters[slot], self._energy[slot], n),
             b=b,
             unit_squares=unit,
             mean_square=float(mean @ mean),
@@ -154,7 +157,7 @@ class TokenStatistics:
         n[at] -= gone
         q[at] = (self._energy[here] - part._energy[there]) / left
         m[at] = _squared(means)
-        v[at] = np.maximum(scatters / left, 0.0)
+        v[at] = _variance(scatters, self._energy[here], left)
         unit[at] = _squared((self._units[here] - part._units[there]).astype(np.float64))
         # The overall mean moves by a little, so ‖μ_t − μ‖² of the other types follows from one product.
         rows = max(int(n.sum()), 1)
@@ -270,6 +273,11 @@ def _parts(k: int) -> Iterator[slice]:
 def _squared(rows: NDArray[np.float64]) -> Vector:
     """Squared length of each row, (n, d) -> (n,)."""
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+
+def _variance(scatters: Vector, energy: Vector, n: Index) -> Vector:
+    """V_t, (k,); what is only the rounding of equal rows is zero."""
+    return np.asarray(np.where(scatters > _SAME * energy, scatters / n, 0.0))
 
 
 def _sum_by(types: Types, values: Vector) -> Vector:
