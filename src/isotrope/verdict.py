@@ -28,7 +28,8 @@ THRESHOLDS = (
         "mean_cosine",
         0.9,
         "nearly all rows point the same way",
-        "SmolLM2-135M's middle layers stand at 0.999: differences between tokens hide in the third decimal.",
+        "SmolLM2-135M's middle layers, mean-pooled over 644 WikiText sentences, stand at 0.95 to 0.995 "
+        "(layers 10, 15, 20): sentences differ in the second or third decimal.",
     ),
     Threshold(
         "narrow",
@@ -36,8 +37,8 @@ THRESHOLDS = (
         "mean_cosine",
         0.5,
         "the rows lie in a narrow cone",
-        "SmolLM2-135M's last layer stands at 0.80; removing the cone gains 20 points of STS-B there, while at "
-        "all-MiniLM-L6-v2's level the same repair costs points.",
+        "Between SmolLM2-135M's last layer, mean-pooled (0.79), and what all-MiniLM-L6-v2 shows anywhere (at "
+        "most 0.27); its tokens stand at 0.46 to 0.55, on both sides of the line.",
     ),
     Threshold(
         "leaning",
@@ -45,8 +46,8 @@ THRESHOLDS = (
         "mean_cosine",
         0.2,
         "the rows lean to one side",
-        "Speech and text models of Godey et al. 2024 lie above 0.2 in nearly all layers; the contrastively trained "
-        "all-MiniLM-L6-v2 stays below it in all layers of tokens but one (0.06 to 0.18, layer 5 at 0.27).",
+        "Godey et al. find every layer of every speech model at 0.2 or more; the contrastively trained all- "
+        "MiniLM-L6-v2 stays below it in all layers of tokens but one (0.06 to 0.18, layer 5 at 0.27).",
     ),
     Threshold(
         "few directions",
