@@ -46,8 +46,8 @@ THRESHOLDS = (
         "mean_cosine",
         0.2,
         "the rows lean to one side",
-        "Godey et al. find every layer of every speech model at 0.2 or more; the contrastively trained all- "
-        "MiniLM-L6-v2 stays below it in all layers of tokens but one (0.06 to 0.18, layer 5 at 0.27).",
+        "Godey et al. find every layer of every speech model at 0.2 or more; the contrastively trained "
+        "all-MiniLM-L6-v2 stays below it in all layers of tokens but one (0.06 to 0.18, layer 5 at 0.27).",
     ),
     Threshold(
         "few directions",
