@@ -16,10 +16,10 @@ import pytest
 from scipy import stats
 
 import isotrope
-from isotrope import pipeline
 from isotrope.findings import Findings
 from isotrope.measures import readings
 from isotrope.measures.intervals import NONE
+from isotrope.sources import inputs
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.text import TextSource
 from models import smollm2_file
@@ -49,7 +49,7 @@ def record(monkeypatch: pytest.MonkeyPatch, texts: list[str], precision: str, **
                 seen.append((batch.rows.token, batch.rows.sequence, layers))
                 yield batch
 
-    monkeypatch.setattr(pipeline, "TextSource", Recording)
+    monkeypatch.setattr(inputs, "TextSource", Recording)
     # Intervals and nulls stand beside the values, are not compared here, and would take most of the time.
     monkeypatch.setattr(readings, "intervals", lambda measures, *_: [NONE] * len(measures))
     monkeypatch.setattr(readings.Nulls, "value", lambda *_: math.nan)

@@ -50,7 +50,8 @@ def _peak(folder: Path, rows: int, width: int, *options: str) -> int:
     "width", [128, pytest.param(64, marks=pytest.mark.long), pytest.param(384, marks=pytest.mark.long)]
 )
 def test_ten_times_the_rows(width: int, tmp_path: Path) -> None:
-    small, large = (_peak(tmp_path, rows, width) for rows in (40_000, 400_000))
+    # The best of three each: the allocator sometimes keeps a dozen megabytes of what was freed.
+    small, large = (min(_peak(tmp_path, rows, width) for _ in range(3)) for rows in (40_000, 400_000))
     assert large == pytest.approx(small, rel=0.05)
 
 

@@ -23,9 +23,7 @@ from isotrope.measures.readings import Nulls, read, read_across
 from isotrope.provenance import provenance
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Layer, Source
-from isotrope.sources.corpora import open_corpus
-from isotrope.sources.models import load
-from isotrope.sources.text import TextSource
+from isotrope.sources.inputs import Input
 from isotrope.statistics import Collection, Moments, Summary, Wanted, block
 from isotrope.store import Run
 from isotrope.tables import tables
@@ -87,31 +85,14 @@ def scan(
     >>> findings.verdict.word
     'collapsed'
     """
+    reading = Input.among(locals())
     options = choose(measures, sample=sample, seed=seed)
     if resume and output is None:
         raise InputError("there is nothing to resume without a run folder; name it as the output.")
     run = Run(output) if output is not None else None
     if run is not None:
         run.prepare(resume=resume)
-    source = open_source(
-        model=model,
-        text=text,
-        vectors=vectors,
-        layers=layers,
-        pooling=pooling,
-        column=column,
-        split=split,
-        unit=unit,
-        group_by=group_by,
-        special_tokens=special_tokens,
-        revision=revision,
-        gguf_file=gguf_file,
-        trust_remote_code=trust_remote_code,
-        precision=precision,
-        batch_size=batch_size,
-        max_length=max_length,
-        device=device,
-    )
+    source = reading.open()
     return scan_source(source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=progress)
 
 
@@ -132,55 +113,6 @@ def choose(measures: str | list[str] | None, *, sample: int = 20_000, seed: int 
         seed=seed,
     )
     return Options(tuple(chosen), wanted, seed)
-
-
-def open_source(
-    *,
-    model: Any,
-    text: Any,
-    vectors: Any,
-    layers: Any,
-    pooling: str | None,
-    column: str | None,
-    split: str | None,
-    unit: str,
-    group_by: str | None,
-    special_tokens: str,
-    revision: str | None,
-    gguf_file: str | None,
-    trust_remote_code: bool,
-    precision: str | None,
-    batch_size: int | None,
-    max_length: int | None,
-    device: str,
-) -> Source:
-    """The source of rows that the arguments describe; the text is opened before the model, which takes longer."""
-    if precision not in (None, "fast", "exact"):
-        raise InputError(f"there is no precision {precision!r}; say fast or exact.")
-    if vectors is not None:
-        if model is not None or text is not None:
-            raise InputError("got vectors and also a model or a text; give the vectors alone, or model and text.")
-        if pooling is not None or layers not in ("all", 0, "0", -1, "-1"):
-            raise InputError("vectors have no layers and no pooling; leave both out.")
-        return ArraySource(vectors, column=column, group_by=group_by, batch_rows=batch_size, exact=precision != "fast")
-    corpus = open_corpus(text, column=column, split=split, group_by=group_by, unit=unit)
-    loaded = load(
-        model,
-        revision=revision,
-        gguf_file=gguf_file,
-        device=device,
-        exact=precision == "exact",
-        trust_remote_code=trust_remote_code,
-    )
-    return TextSource(
-        loaded,
-        corpus,
-        layers=layers,
-        pooling=pooling,
-        special_tokens=special_tokens,
-        batch_size=batch_size or 32,
-        max_length=max_length,
-    )
 
 
 def scan_source(

@@ -14,6 +14,8 @@ import pytest
 from command import Command, one_sentence
 from safetensors.numpy import save_file
 
+from isotrope.pipeline import scan
+
 KEYS = {"layer", "measure", "value", "low", "high", "n", "null", "variant", "seed", "reason", "note", "group"}
 
 
@@ -271,11 +273,11 @@ class TestRunFolders:
         assert "pip install -U isotrope" in sentence
 
 
-def test_secrets_are_not_written_down(isotrope: Command, healthy: Path) -> None:
-    # Options that this input does not use, so that only the record of the command can hold them.
+def test_secrets_are_not_written_down(healthy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secrets = ["--revision", "hf_abcdefghijklmnop", "--split", "https://me:pass@host/x?token=abc"]
-    assert isotrope("scan", healthy, "-o", "run", *secrets).code == 0
-    written = b"".join(path.read_bytes() for path in Path("run").rglob("*") if path.is_file())
+    monkeypatch.setattr(sys, "argv", ["train.py", *secrets])
+    scan(vectors=healthy, output=tmp_path / "run")
+    written = b"".join(path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())
     assert b"https://***@host/x?token=***" in written
     for secret in (b"hf_abcdefghijklmnop", b"pass@", b"token=abc"):
         assert secret not in written

@@ -41,7 +41,7 @@ def fill():
 
 fill_small = TokenStatistics.of(block(values[:10], Rows(np.arange(10, dtype=np.uint64), token=np.arange(10))))
 base = now()
-watcher = threading.Thread(target=watch); watcher.start()
+watcher = threading.Thread(target=watch, daemon=True); watcher.start()
 a = fill()
 filling, held = peak - base, now() - base
 b = fill()

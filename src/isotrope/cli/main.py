@@ -6,7 +6,7 @@ import io
 import signal
 import sys
 from contextlib import suppress
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 
@@ -19,7 +19,6 @@ from isotrope.errors import IsotropeError
 app = typer.Typer(
     name="isotrope",
     help="Measures, explains and repairs the geometry of embedding spaces.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -34,11 +33,17 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
+    context: typer.Context,
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+#: What typer raises for options and arguments that it cannot read; its own name for it has moved between versions.
+_WrongUsage: Any = typer.BadParameter.__base__
 
 
 class _Stopped(BaseException):
@@ -58,7 +63,10 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no bars still shows the words
             stream.reconfigure(errors="replace")
     try:
-        app()
+        code = app(standalone_mode=False)
+    except _WrongUsage as error:
+        command = error.ctx.command_path if error.ctx else "isotrope"
+        _leave(2, f"{error.format_message().rstrip('.')}; see {command} --help.")
     except IsotropeError as error:
         _leave(2, str(error))
     except MemoryError:
@@ -67,6 +75,7 @@ def main() -> None:
         _leave(128 + stopped.args[0], "stopped; a scan with -o can be continued with --resume.")
     except OSError as error:
         _leave(2, f"{error.strerror or error}: the result could not be written.")
+    sys.exit(code or 0)
 
 
 def _leave(code: int, sentence: str) -> NoReturn:

@@ -107,15 +107,20 @@ def scan(
 
     Without arguments: the embedded model over the Python manual.
     """
+    given = locals()
+    from dataclasses import replace
+
     from isotrope import gate
     from isotrope.cli.inputs import sort_out
     from isotrope.cli.terminal import Bar, show_findings, show_plan
     from isotrope.errors import InputError
     from isotrope.measures import get
-    from isotrope.pipeline import choose, open_source, scan_source
+    from isotrope.pipeline import choose, scan_source
     from isotrope.planning import plan
+    from isotrope.sources.inputs import Input
     from isotrope.store import Run
 
+    reading = Input.among(given)
     gates = [gate.parse(expression) for expression in fail_on or []]
     for one in gates:
         get(one.measure)
@@ -129,25 +134,7 @@ def scan(
         run.prepare(resume=resume)
     with Bar(quiet=json) as bar:
         bar("opening", 0, None)
-        source = open_source(
-            model=place.model,
-            text=place.text,
-            vectors=place.vectors,
-            layers=layers,
-            pooling=pooling,
-            column=column,
-            split=split,
-            unit=unit,
-            group_by=group_by,
-            special_tokens=special_tokens,
-            revision=revision,
-            gguf_file=gguf_file,
-            trust_remote_code=trust_remote_code,
-            precision=precision,
-            batch_size=batch_size,
-            max_length=max_length,
-            device=device,
-        )
+        source = replace(reading, model=place.model, text=place.text, vectors=place.vectors).open()
         gate.check_layers(gates, source.layers)
         if dry_run:
             bar("trying the first batches", 0, None)

@@ -45,7 +45,7 @@ def run(
 
 @contextmanager
 def _pool(layers: int) -> Iterator[Executor | None]:
-    """Threads for several layers side by side, each of them on one core; one layer alone uses all cores by itself."""
+    """Threads for the large products of several layers, each on one core; one layer alone uses all cores by itself."""
     if layers < 2:
         yield None
         return

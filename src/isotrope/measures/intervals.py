@@ -142,4 +142,4 @@ def _quantity(m: Measure, statistic: Any) -> float:
 
 
 def _sum(parts: Sequence[Any]) -> Any:
-    return reduce(operator.add, parts)
+    return reduce(operator.iadd, parts[2:], parts[0] + parts[1])  # into a value of its own

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 #: A layer's number, or its name where a number does not say it ("30.before_norm", "1+6").
 Layer: TypeAlias = int | str
@@ -68,6 +69,12 @@ class Rows:
         ordered = self.token[order]
         first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(order) else order
         return Types(ordered[first], np.append(first, len(order)), order)
+
+    @cached_property
+    def by_type(self) -> sparse.csr_array:
+        """Which rows are of which token type, (k, n): a product with it sums rows up by type."""
+        types, n = self.types, len(self)
+        return sparse.csr_array((np.ones(n), types.order, types.begin), shape=(len(types.ids), n))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
@@ -78,6 +79,8 @@ def load(
     _need("models", "reading a model", "torch", "transformers")
     if gguf_file:
         _need("gguf", "reading a GGUF file", "gguf", "accelerate")
+    # Else torch's idle threads spin for milliseconds after each forward pass, against what is done with its result.
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     import torch
     from transformers import AutoModel, AutoTokenizer
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
 from isotrope.errors import MergeError
 from isotrope.statistics.block import Block
@@ -30,12 +31,12 @@ _PANEL = 128
 _ROWS = 2048
 
 
-def _gram(y: Any) -> Matrix:
+def gram(y: Any) -> Matrix:
     """yᵀy as float64, multiplied in the type and on the device of y, shape (n, d) -> (d, d)."""
     if len(y) > _ROWS:
-        total = _gram(y[:_ROWS])
+        total = gram(y[:_ROWS])
         for start in range(_ROWS, len(y), _ROWS):
-            total += _gram(y[start : start + _ROWS])
+            total += gram(y[start : start + _ROWS])
         return total
     if not hasattr(y, "detach"):
         return np.asarray(y.T @ y, dtype=np.float64)  # numpy sees the symmetry and halves the work
@@ -46,6 +47,12 @@ def _gram(y: Any) -> Matrix:
         out[i : i + _PANEL, i:] = panel
         out[i:, i : i + _PANEL] = panel.T
     return np.asarray(out.cpu().numpy(), dtype=np.float64)
+
+
+def _plus_outer(matrix: Matrix, weight: float, x: Vector) -> Matrix:
+    """A symmetric matrix, changed in place, plus weight · x xᵀ."""
+    changed: Matrix = blas.dger(weight, x, x, a=matrix.T, overwrite_a=1).T
+    return changed
 
 
 @dataclass(eq=False)
@@ -80,18 +87,19 @@ class Moments:
         return cls(0, np.zeros(d), np.zeros((d, d)), np.zeros(d))
 
     @classmethod
-    def of(cls, rows: Block) -> Moments:
-        """The moments of one block, in one product in the block's own type."""
+    def of(cls, rows: Block, product: Matrix | None = None) -> Moments:
+        """The moments of one block; product: `gram(rows.centred)`, where another thread has worked it out."""
         n, d = rows.values.shape
         if n == 0:
             empty = cls.empty(d)
             empty.zero, empty.nonfinite = rows.zero, rows.nonfinite
             return empty
-        scatter = _gram(rows.centred)
-        # What rounding the shift left over, taken out in float64.
+        scatter = gram(rows.centred) if product is None else product
+        resolution = float(np.finfo(rows.values.dtype).eps)
+        # What rounding the shift left over, taken out in float64, unless the product's own rounding hides it.
         rest = rows.mean - rows.shift
-        if rest.any():
-            scatter -= np.outer(n * rest, rest)
+        if (n * rest**2 > 1e-3 * resolution * np.diagonal(scatter)).any():
+            scatter = _plus_outer(scatter, -n, rest)
         unit_mean = rows.weighted_sum(1.0 / rows.norms) / n
         return cls(
             n=n,
@@ -102,7 +110,7 @@ class Moments:
             energy=float(rows.norms @ rows.norms),
             zero=rows.zero,
             nonfinite=rows.nonfinite,
-            resolution=float(np.finfo(rows.values.dtype).eps),
+            resolution=resolution,
         )
 
     @property
@@ -134,7 +142,7 @@ class Moments:
 
     def _merge(self, other: Moments, sign: int) -> None:
         self.check(other)
-        for name in ("eigenvalues", "singular_values"):
+        for name in ("eigenvalues", "singular_values", "_spectra", "_rounding"):
             self.__dict__.pop(name, None)
         n = self.n + sign * other.n
         self.zero += sign * other.zero
@@ -152,7 +160,7 @@ class Moments:
         delta = other.mean - self.mean
         self.scatter += other.scatter if sign > 0 else -other.scatter
         if between:
-            self.scatter += np.outer(between * delta, delta)
+            self.scatter = _plus_outer(self.scatter, between, delta)
         self.mean += share * delta
         turn = other.unit_mean - self.unit_mean
         self.unit_scatter = max(0.0, self.unit_scatter + sign * other.unit_scatter + between * float(turn @ turn))
@@ -168,15 +176,24 @@ class Moments:
     @cached_property
     def eigenvalues(self) -> Vector:
         """Eigenvalues of the scatter matrix, descending, (d,); divide by n − 1 for the covariance's."""
-        return _eigenvalues(self.scatter, self._rounding)
+        return _told_from_rounding(self._spectra[0], self._rounding)
 
     @cached_property
     def singular_values(self) -> Vector:
         """Singular values of the uncentred rows, descending, (min(n, d),)."""
-        second = self.scatter + np.outer(self.n * self.mean, self.mean)
         # Only the centred products were rounded to the rows' own type, so a large mean hides nothing.
-        values = np.sqrt(_eigenvalues(second, self._rounding)[: min(self.n, self.d)])
+        values = np.sqrt(_told_from_rounding(self._spectra[1], self._rounding)[: min(self.n, self.d)])
         return values if values[-1:].all() or self.resolution > _EXACT else self._fine_singular_values[: len(values)]
+
+    @cached_property
+    def _spectra(self) -> Matrix:
+        """Eigenvalues of the centred and of the uncentred sums of products, descending, (2, d).
+
+        Solved together, because numpy lets other threads run only beside stacks of more than some hundred rows.
+        """
+        both = np.stack([self.scatter, self.scatter])
+        both[1] += np.outer(self.n * self.mean, self.mean)
+        return np.asarray(np.linalg.eigvalsh(both)[:, ::-1], dtype=np.float64)
 
     @property
     def _fine_singular_values(self) -> Vector:
@@ -190,7 +207,7 @@ class Moments:
         found = np.linalg.svd(factor, compute_uv=False)
         return np.where(found > found[0] * 32 * _EXACT, found, 0.0)
 
-    @property
+    @cached_property
     def _rounding(self) -> Vector:
         """How much rounding in products of the rows' own type may add to each eigenvalue, descending, (d,).
 
@@ -230,7 +247,6 @@ class Moments:
         return cls(n, mean, scatter, unit_mean, unit_scatter, energy, zero, nonfinite, resolution)
 
 
-def _eigenvalues(symmetric: Matrix, rounding: Vector) -> Vector:
-    """Eigenvalues in descending order; what rounding, of the products and in float64, cannot tell from zero is zero."""
-    values = np.linalg.eigvalsh(symmetric)[::-1]
+def _told_from_rounding(values: Vector, rounding: Vector) -> Vector:
+    """Descending eigenvalues; what rounding, of the products and in float64, cannot tell from zero is zero."""
     return np.where(values > rounding + max(values[0], 0.0) * 32 * _EXACT, values, 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError, MergeError
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.statistics.block import block, on_cpu_as_numpy
-from isotrope.statistics.moments import Moments
+from isotrope.statistics.moments import Moments, gram
 from isotrope.statistics.sample import Sample
 from isotrope.statistics.sequences import SequenceStatistics
 from isotrope.statistics.tokens import TokenStatistics
@@ -44,16 +44,25 @@ class Summary:
 
     def update(self, rows: Any, known: Rows) -> None:
         """Add rows, shape (n, d), with what is known of each."""
+        self.begin(rows, known)()
+
+    def begin(self, rows: Any, known: Rows, pool: Executor | None = None) -> Callable[[], None]:
+        """Add rows to all but the moments, whose large product a pool may work out meanwhile; the result adds those."""
         usable = block(rows, known)
+        product = None if pool is None else pool.submit(gram, usable.centred)
         # What may refuse the rows comes first, so that nothing has changed where it does.
         tokens = None if self.tokens is None else TokenStatistics.of(usable)
         if self.sample is not None:
             self.sample.add(usable)
-        self.moments += Moments.of(usable)
         if self.tokens is not None and tokens is not None:
             self.tokens += tokens
         if self.sequences is not None:
             self.sequences += SequenceStatistics.of(usable)
+
+        def finish() -> None:
+            self.moments += Moments.of(usable, None if product is None else product.result())
+
+        return finish
 
     def parts(self) -> dict[str, Any]:
         """The statistics that it holds, by name."""
@@ -130,7 +139,7 @@ class Collection:
     batches: int = 0
 
     def update(self, batch: Batch, pool: Executor | None = None) -> None:
-        """Add one batch to every layer it carries; with a pool, to several layers side by side."""
+        """Add one batch to every layer it carries; with a pool, large products run beside everything else."""
         groups: list[tuple[str | None, NDArray[Any] | None]] = [(None, None)]
         if batch.rows.group is not None:
             names, which = np.unique(batch.rows.group, return_inverse=True)
@@ -141,12 +150,15 @@ class Collection:
             for layer, rows in batch.layers.items():
                 part = rows if index is None else rows[index]
                 jobs.append((self._summary(group, layer, int(rows.shape[1]), known), part, known))
-        if pool is None or len(jobs) == 1:
-            for summary, part, known in jobs:
-                summary.update(part, known)
-        else:
-            # As numpy arrays, which share a CPU tensor's memory: torch would use all cores in each of the threads.
-            list(pool.map(lambda job: job[0].update(on_cpu_as_numpy(job[1]), job[2]), jobs))
+        finish = None
+        for summary, part, known in jobs:
+            # As a numpy array, which shares a CPU tensor's memory: torch would fight the pool for the same cores.
+            after = summary.begin(part if pool is None else on_cpu_as_numpy(part), known, pool)
+            if finish is not None:  # of the layer before: its product had the time of this layer's other statistics
+                finish()
+            finish = after
+        if finish is not None:
+            finish()
         self.counts.update(batch.counts)
         self.batches += 1
 

@@ -83,7 +83,7 @@ class TokenStatistics:
         types = rows.rows.types
         k, count = len(types.ids), np.diff(types.begin)
         # About the block's mean, so that a type's squared length and that of its mean do not cancel.
-        means = sparse.csr_array((np.ones(n), types.order, types.begin), shape=(k, n)) @ rows.offsets
+        means = rows.rows.by_type @ rows.offsets
         means /= count[:, None]
         scatters = _sum_by(types, rows.offset_squares) - count * _squared(means)
         means += rows.shift
@@ -210,17 +210,18 @@ class TokenStatistics:
         if other._units.dtype.itemsize > self._units.dtype.itemsize:
             self._units = self._units.astype(other._units.dtype)
         slots = self._slots_for(other.types)
+        # A block's own tables are in order: a slice of them is no copy.
+        ordered = np.array_equal(other._slot, np.arange(len(other)))
         for part in _parts(len(other)):
-            self._merge(slots[part], other, other._slot[part])
+            self._merge(slots[part], other, part if ordered else other._slot[part])
         return self
 
-    def _merge(self, here: Index, other: TokenStatistics, there: Index) -> None:
+    def _merge(self, here: Index, other: TokenStatistics, there: Index | slice) -> None:
         """Add rows `there` of the other's tables to rows `here` of these (Chan, Golub and LeVeque 1983)."""
         n, more = self._n[here], other._n[there]
         share = more / (n + more)
         means = self._means[here]
-        delta = other._means[there]
-        delta -= means
+        delta = other._means[there] - means
         self._scatters[here] += other._scatters[there] + share * n * _squared(delta)
         delta *= share[:, None]
         means += delta
@@ -231,14 +232,16 @@ class TokenStatistics:
 
     def _slots_for(self, types: Index) -> Index:
         """Table rows of the given types, after making room for those not yet seen."""
-        fresh = np.setdiff1d(types, self.types, assume_unique=True)
+        at = np.searchsorted(self.types, types)
+        fresh = types[self.types.take(at, mode="clip") != types] if len(self.types) else types
         if len(fresh):
             used = len(self._slot)
             self._reserve(used + len(fresh))
             at = np.searchsorted(self.types, fresh)
             self.types = np.insert(self.types, at, fresh)
             self._slot = np.insert(self._slot, at, np.arange(used, used + len(fresh)))
-        return self._slot[np.searchsorted(self.types, types)]
+            at = np.searchsorted(self.types, types)
+        return self._slot[at]
 
     def _reserve(self, rows: int) -> None:
         """Room for `rows` types; tables double, and pages never touched cost no memory."""
@@ -267,7 +270,7 @@ class TokenStatistics:
 
 def _parts(k: int) -> Iterator[slice]:
     """Slices over k types, some thousand at a time."""
-    return (slice(start, start + _TYPES_AT_ONCE) for start in range(0, k, _TYPES_AT_ONCE))
+    return (slice(start, min(start + _TYPES_AT_ONCE, k)) for start in range(0, k, _TYPES_AT_ONCE))
 
 
 def _squared(rows: NDArray[np.float64]) -> Vector:

@@ -1,0 +1,94 @@
+"""What a command reads: vectors, or a model over a text, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from isotrope.errors import InputError
+from isotrope.sources.arrays import ArraySource
+from isotrope.sources.batch import Source
+from isotrope.sources.corpora import open_corpus
+from isotrope.sources.models import load
+from isotrope.sources.text import TextSource
+
+#: What only a model over a text has.
+_OF_TEXTS = (
+    "pooling", "split", "unit", "special_tokens", "revision", "gguf_file", "trust_remote_code", "max_length", "device"
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """All that there is to say about where rows come from; what each field means stands with `isotrope.scan`."""
+
+    model: Any = None
+    text: Any = None
+    vectors: Any = None
+    layers: Any = "all"
+    pooling: str | None = None
+    column: str | None = None
+    split: str | None = None
+    unit: str = "line"
+    group_by: str | None = None
+    special_tokens: str = "keep"
+    revision: str | None = None
+    gguf_file: str | None = None
+    trust_remote_code: bool = False
+    precision: str | None = None
+    batch_size: int | None = None
+    max_length: int | None = None
+    device: str = "auto"
+
+    @classmethod
+    def among(cls, given: Mapping[str, Any]) -> Input:
+        """The fields that are among the given arguments of a function or a command.
+
+        >>> Input.among({"text": "a.txt", "seed": 3}).text
+        'a.txt'
+        """
+        return cls(**{f.name: given[f.name] for f in fields(cls) if f.name in given})
+
+    def open(self) -> Source:
+        """The source of rows; the text is opened before the model, which takes longer."""
+        if self.precision not in (None, "fast", "exact"):
+            raise InputError(f"there is no precision {self.precision!r}; say fast or exact.")
+        return self._texts() if self.vectors is None else self._vectors()
+
+    def _vectors(self) -> Source:
+        if self.model is not None or self.text is not None:
+            raise InputError("got vectors and also a model or a text; give the vectors alone, or model and text.")
+        if self.layers not in ("all", 0, "0", -1, "-1"):
+            raise InputError("vectors have no layers; leave them out.")
+        for f in fields(self):
+            if f.name in _OF_TEXTS and getattr(self, f.name) != f.default:
+                name = f.name.replace("_", "-")
+                raise InputError(f"vectors have no use for {name} ({getattr(self, f.name)!r}); leave it out.")
+        return ArraySource(
+            self.vectors,
+            column=self.column,
+            group_by=self.group_by,
+            batch_rows=self.batch_size,
+            exact=self.precision != "fast",
+        )
+
+    def _texts(self) -> Source:
+        corpus = open_corpus(self.text, column=self.column, split=self.split, group_by=self.group_by, unit=self.unit)
+        loaded = load(
+            self.model,
+            revision=self.revision,
+            gguf_file=self.gguf_file,
+            device=self.device,
+            exact=self.precision == "exact",
+            trust_remote_code=self.trust_remote_code,
+        )
+        return TextSource(
+            loaded,
+            corpus,
+            layers=self.layers,
+            pooling=self.pooling,
+            special_tokens=self.special_tokens,
+            batch_size=self.batch_size or 32,
+            max_length=self.max_length,
+        )
