@@ -31,12 +31,9 @@ def _note(p: Points) -> str | None:
     note=_note,
     formula="skewness of N_k over rows, N_k = of how many rows a row is among the k = 10 nearest; distinct unit rows",
     paper="Radovanović, Nanopoulos and Ivanović 2010",
-    blind=(
-        "Which rows are hubs. It changes with n: its interval is about the value at this n, and it is to be compared at "
-        "equal n."
-    ),
+    blind="Which rows are hubs. It changes with n: the interval is about the value at this n; compare at equal n.",
     wrong=(
-        "Neighbours by raw distance instead of cosine (8.8 where unit rows give 0.33). Repeated rows kept: the first of "
+        "Neighbours by raw distance, not by cosine (8.8 where unit rows give 0.33). Repeated rows kept: the first of "
         "many equal rows look like hubs."
     ),
 )

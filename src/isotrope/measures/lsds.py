@@ -93,7 +93,7 @@ def _published(i: Image) -> float:
         "Neighbours that a repair brings in. It shrinks with n, as neighbours come closer: compare repairs on the same "
         "rows. It has no interval: a scan has no image to read it from."
     ),
-    wrong="Eq. 6 to the letter: where Σw is well above 1, as in nearly every space, it reverses the paper's own ordering.",
+    wrong="Eq. 6 to the letter: where Σw is well above 1, as nearly everywhere, it reverses the paper's own ordering.",
     variants={"literal": _literal, "published": _published},
 )
 def lsds(i: Image) -> float:

@@ -14,9 +14,9 @@ from isotrope.statistics import Points
 _PAPER = "Mu and Viswanath 2018 (all-but-the-top), after Arora et al. 2016"
 _FORMULA = "min_c Z(c)/max_c Z(c), Z(c) = Σ exp(c·x) over rows, c over ± the eigenvectors of XᵀX"
 _BLIND = (
-    "It compares directions at the rows' own scale: long rows give 0 whatever their shape, short ones 1. Where rows are "
-    "long, Z is one row's term, which leaving rows out does not show (70 to 90 of 100 intervals held), so it has no "
-    "interval. Where eigenvalues repeat, the directions are an arbitrary choice among many."
+    "It compares directions at the rows' own scale: long rows give 0 whatever their shape, short ones 1. Of long rows "
+    "Z is one row's term, which leaving rows out does not show (70 to 90 of 100 intervals held): it has no interval. "
+    "Where eigenvalues repeat, the directions are an arbitrary choice among many."
 )
 _WRONG = (
     "One sign of each eigenvector only: signs are arbitrary. Sums without log-sum-exp: they overflow where rows are "
