@@ -1,7 +1,7 @@
 """Intervals of measures of the sample hold what they are about, 90 to 100 times in 100.
 
-That is the space's own value for some; for others, which depend on the number of rows by their nature, what so many rows
-of the space give on average.
+That is the space's own value for some; for others, which depend on the number of rows by their nature, what so many
+rows of the space give on average.
 """
 
 from __future__ import annotations
@@ -161,9 +161,9 @@ def test_what_cannot_have_an_honest_interval_says_why(name: str) -> None:
 def test_the_partition_function_of_long_rows_would_have_a_dishonest_interval() -> None:
     """What its record says: the spread over left-out groups misses the spread over samples."""
     m, rng = get("log_partition_isotropy"), np.random.default_rng(0)
-    space = Space(np.zeros(24), 100 * power(24), 400)
+    space = Space(np.zeros(48), 100 * power(48), 600)
     values, errors = [], []
-    for _ in range(60):
+    for _ in range(100):
         points = Groups(space.draw(rng)).points
         values.append(m(points))
         errors.append(jackknife(values[-1], np.array([m(points.left_out(g)) for g in range(GROUPS)]))[1])
