@@ -18,7 +18,15 @@ from isotrope.errors import InputError, Undefined
 from isotrope.measures import GROUPS, MEASURES, Measure
 from isotrope.measures.drift_correlation import LayerReadings
 from isotrope.sources.batch import Rows
-from isotrope.statistics import Moments, SequenceSpectra, SequenceStatistics, TokenStatistics, block
+from isotrope.statistics import (
+    Image,
+    Moments,
+    Points,
+    SequenceSpectra,
+    SequenceStatistics,
+    TokenStatistics,
+    block,
+)
 
 Values = np.ndarray
 Move = Callable[[Values], Values]
@@ -28,7 +36,9 @@ STATISTICS: dict[str, Any] = {
     "tokens": TokenStatistics,
     "sequences": SequenceStatistics,
     "spectra": SequenceSpectra,
+    "sample": Points,
 }
+FROM_ROWS = ("moments", "sample")
 
 every_measure = pytest.mark.parametrize("m", list(MEASURES), ids=lambda m: m.name)
 
@@ -52,8 +62,18 @@ def same(values: Values) -> Values:
     return values
 
 
+def repaired(values: Values) -> Values:
+    """Some image of rows that does not keep their neighbours, and turns with them."""
+    lengths = np.linalg.norm(values, axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(lengths > 0, values * np.cos(3.0 * values / lengths), 0.0)
+
+
 def data(m: Measure, values: Values, rows: Rows | None = None, move: Move = same) -> Any:
     """The statistic that a measure needs, of the given rows after they were moved."""
+    if m.needs == "image":
+        wide = values.astype(np.float64)
+        return Image.of(move(wide), move(repaired(wide)))
     if m.needs == "layers":
         step = np.linspace(0.0, 1.0, values.shape[1]) * (np.abs(values).max(initial=0.0) or 1.0)
         layers = [Moments.of(block(move(values + k * step))) for k in (0.0, 0.3, 0.1, 0.7, 0.5)]
@@ -137,8 +157,17 @@ def test_a_value_that_is_not_there_is_nan_with_a_reason(m: Measure, space: str) 
 
 
 #: What has no value where rows do not vary, and where there is a single row.
-VARIANCE = ("eee", "eee_gini", "isoscore", "effective_rank_eigenvalues", "within_of_variance")
-PAIRS = ("mean_cosine", "token_uniformity")
+VARIANCE = (
+    "eee",
+    "eee_gini",
+    "isoscore",
+    "effective_rank_eigenvalues",
+    "within_of_variance",
+    "vrm",
+    "intrinsic_dimension_twonn",
+    "intrinsic_dimension_mle",
+)
+PAIRS = ("mean_cosine", "token_uniformity", "rbf_distance", "hubness")
 
 
 @pytest.mark.parametrize("name", VARIANCE)
@@ -152,6 +181,8 @@ def test_shares_of_no_variance_are_undefined(name: str, space: str) -> None:
 def test_without_rows_nothing_is_defined(m: Measure) -> None:
     if m.needs == "layers":
         assert math.isnan(reading(m, LayerReadings(np.empty(0), np.empty(0))))
+    elif m.needs == "image":
+        assert math.isnan(reading(m, Image(Points.empty(4), Points.empty(3))))
     else:
         assert math.isnan(reading(m, STATISTICS[m.needs].empty(4)))
 
@@ -177,10 +208,10 @@ generic = pytest.mark.parametrize("space", GENERIC)
 @every_measure
 @generic
 def test_a_rotation_changes_what_it_may(m: Measure, space: str) -> None:
-    assert "rotation" in m.invariant
     values = SPACES[space]
-    turned = data(m, values, move=lambda v: v @ rotation(values.shape[1]))
-    assert close(reading(m, data(m, values)), reading(m, turned))
+    if "rotation" in m.invariant:
+        turned = data(m, values, move=lambda v: v @ rotation(values.shape[1]))
+        assert close(reading(m, data(m, values)), reading(m, turned))
 
 
 @every_measure
@@ -207,7 +238,11 @@ def test_a_shift_changes_what_it_may(m: Measure, space: str) -> None:
 
 @every_measure
 def test_what_is_not_declared_invariant_does_change(m: Measure) -> None:
-    moves: dict[str, Move] = {"scale": lambda v: v * 9.0, "shift": lambda v: v + 9.0}
+    moves: dict[str, Move] = {
+        "rotation": lambda v: v @ rotation(v.shape[1]),
+        "scale": lambda v: v * 9.0,
+        "shift": lambda v: v + 9.0,
+    }
     for name, move in moves.items():
         if name not in m.invariant:
             pairs = [(reading(m, data(m, v)), reading(m, data(m, v, move=move))) for v in map(SPACES.get, GENERIC)]
@@ -224,7 +259,10 @@ def test_the_order_of_rows_does_not_matter(m: Measure, space: str) -> None:
     assert close(reading(m, data(m, values, rows)), reading(m, data(m, values[order], rows.take(order))))
 
 
-@pytest.mark.parametrize("m", [m for m in MEASURES if m.needs != "layers"], ids=lambda m: m.name)
+ADDED = [m for m in MEASURES if m.needs in STATISTICS]
+
+
+@pytest.mark.parametrize("m", ADDED, ids=lambda m: m.name)
 @generic
 def test_merged_statistics_give_the_same_value(m: Measure, space: str) -> None:
     values = SPACES[space]
@@ -233,9 +271,22 @@ def test_merged_statistics_give_the_same_value(m: Measure, space: str) -> None:
     parts = [STATISTICS[m.needs].of(block(values[g], rows.take(g))) for g in groups]
     expected = reading(m, data(m, values, rows))
     assert close(reading(m, reduce(lambda a, b: a + b, parts)), expected)
-    if m.needs == "moments":
+    if m.needs in FROM_ROWS:
         assert close(m(values), expected)
         assert close(m(values.tolist()), expected)
+
+
+@pytest.mark.parametrize("m", [m for m in MEASURES if m.needs == "image"], ids=lambda m: m.name)
+@generic
+def test_merged_pairs_give_the_same_value(m: Measure, space: str) -> None:
+    values = SPACES[space]
+    image = repaired(values)
+    expected = reading(m, data(m, values))
+    assert close(m(values, image), expected)
+    assert close(m(values.tolist(), image.tolist()), expected)
+    half = len(values) // 2
+    parts = (Image.of(values[:half], image[:half]), Image.of(values[half:], image[half:]))
+    assert close(reading(m, parts[0] + parts[1]), expected)
 
 
 @every_measure
@@ -256,14 +307,16 @@ def test_a_measure_leaves_its_input_alone(m: Measure) -> None:
             np.testing.assert_array_equal(old, now)
         return
     statistic = data(m, SPACES["drifted"])
-    before_arrays = {k: v.copy() for k, v in statistic.arrays().items()}
+    whole = (statistic.rows, statistic.image) if m.needs == "image" else (statistic,)
+    before_arrays = [{k: v.copy() for k, v in part.arrays().items()} for part in whole]
     first = [m(statistic, variant=v) for v in ("definition", *m.variants)]
     assert first == [m(statistic, variant=v) for v in ("definition", *m.variants)]
-    for name, array in statistic.arrays().items():
-        np.testing.assert_array_equal(array, before_arrays[name], err_msg=name)
-    if m.needs == "moments":
+    for part, arrays in zip(whole, before_arrays, strict=True):
+        for name, array in part.arrays().items():
+            np.testing.assert_array_equal(array, arrays[name], err_msg=name)
+    if m.needs in FROM_ROWS or m.needs == "image":
         rows = SPACES["drifted"].copy()
-        m(rows)
+        m(rows, *([rows] if m.needs == "image" else []))
         np.testing.assert_array_equal(rows, SPACES["drifted"])
 
 
@@ -285,7 +338,10 @@ def test_the_record_says_all_there_is_to_say(m: Measure) -> None:
     assert m.name.isidentifier()
     assert m.better in (None, "higher", "lower")
     assert m.invariant <= {"rotation", "scale", "shift"}
-    assert any(m.needs in needs for needs in GROUPS.values())
+    assert m.group in GROUPS if m.needs != "image" else m.group is None
+    assert m.estimate or "no interval" in m.blind or m.needs == "layers" or m.name == "kept_dimensions"
+    assert not (m.at_n and (m.slow_bias or m.unsure_bias))
+    assert not m.at_n or "at this n" in m.blind
     assert MEASURES.get(m.name) is m
     assert getattr(isotrope.measures, m.name) is m
 
@@ -299,7 +355,27 @@ def test_the_null_lies_in_the_range(m: Measure) -> None:
 
 
 @every_measure
-def test_rows_alone_are_enough_for_moments_only(m: Measure) -> None:
-    if m.needs != "moments":
+def test_rows_are_enough_for_some_and_two_spaces_for_others(m: Measure) -> None:
+    rows = SPACES["drifted"]
+    if m.needs in FROM_ROWS:
+        assert math.isfinite(m(rows))
+    else:
         with pytest.raises(InputError, match=f"needs {m.needs}"):
-            m(SPACES["drifted"])
+            m(rows)
+    if m.needs == "image":
+        with pytest.raises(InputError, match="give one row for each"):
+            m(rows, rows[1:])
+    else:
+        with pytest.raises(InputError, match=rf"call it as {m.name}\(X\)"):
+            m(rows, rows)
+
+
+@every_measure
+def test_what_there_is_to_know_of_a_value_is_a_sentence_or_nothing(m: Measure) -> None:
+    for values in SPACES.values():
+        statistic = data(m, values)
+        if m.note is not None and math.isfinite(reading(m, statistic)):
+            said = m.note(statistic)
+            assert said is None or len(said) > 10
+    if m.enough is not None:
+        assert m.enough(64) >= 100

@@ -17,6 +17,7 @@ from isotrope.sources.batch import Batch, Rows
 from isotrope.statistics import (
     Collection,
     Moments,
+    Points,
     Sample,
     SequenceSpectra,
     SequenceStatistics,
@@ -89,6 +90,7 @@ BUILD: dict[str, Any] = {
     "TokenStatistics": lambda t: TokenStatistics.of(block(t.values, t.known)),
     "SequenceStatistics": lambda t: SequenceStatistics.of(block(t.values, t.known)),
     "SequenceSpectra": lambda t: SequenceSpectra.of(block(t.values, t.known)),
+    "Points": lambda t: Points.of(block(t.values, t.known)),
     "Sample": _sample,
     "Summary": _summary,
     "Collection": _collection,
@@ -98,6 +100,7 @@ EMPTY: dict[str, Any] = {
     "TokenStatistics": lambda d, known: TokenStatistics.empty(d),
     "SequenceStatistics": lambda d, known: SequenceStatistics.empty(d),
     "SequenceSpectra": lambda d, known: SequenceSpectra.empty(d),
+    "Points": lambda d, known: Points.empty(d),
     "Sample": lambda d, known: Sample.empty(d, _SIZE, 3),
     "Summary": lambda d, known: _WANTED.empty(d, known),
     "Collection": lambda d, known: Collection(_WANTED),

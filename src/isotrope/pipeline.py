@@ -24,7 +24,7 @@ from isotrope.provenance import provenance
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Layer, Source
 from isotrope.sources.inputs import Input
-from isotrope.statistics import Collection, Moments, Summary, Wanted, block
+from isotrope.statistics import Collection, Moments, Points, Sample, Summary, Wanted, block
 from isotrope.store import Run
 from isotrope.tables import tables
 from isotrope.verdict import judge
@@ -105,6 +105,7 @@ def choose(measures: str | list[str] | None, *, sample: int = 20_000, seed: int 
     chosen = select(DEFAULT_MEASURES if measures is None else measures)
     if any(m.needs == "layers" for m in chosen):  # they are made of these two
         chosen = select([*(m.name for m in chosen), "mean_cosine", "drift_norm"])
+    _refuse_images(chosen)
     needs = {m.needs for m in chosen}
     wanted = Wanted(
         tokens="tokens" in needs,
@@ -113,6 +114,15 @@ def choose(measures: str | list[str] | None, *, sample: int = 20_000, seed: int 
         seed=seed,
     )
     return Options(tuple(chosen), wanted, seed)
+
+
+def _refuse_images(chosen: list[Measure]) -> None:
+    for m in chosen:
+        if m.needs == "image":
+            raise InputError(
+                f"{m.name} compares rows with their image under a repair, and there is none here; "
+                f"call isotrope.measures.{m.name}(X, Z)."
+            )
 
 
 def scan_source(
@@ -220,19 +230,27 @@ def _check_rows(collection: Collection) -> None:
         raise InputError(f"{'one row' if most else 'no row'} has no geometry{beside}; give at least two.")
 
 
-def measure(X: Any, names: str | list[str] | None = None) -> dict[str, float]:
-    """Measures of rows X, shape (n, d): all that need no more than rows, or those named; NaN where undefined.
+def measure(X: Any, names: str | list[str] | None = None, *, sample: int = 20_000, seed: int = 0) -> dict[str, float]:
+    """Measures of rows X, shape (n, d): those of the moments, or those named; NaN where undefined.
+
+    sample: how many rows are compared with each other at most, for measures that do; seed: chooses them.
 
     >>> import numpy as np
-    >>> measure(np.eye(3), ["mean_cosine", "drift_share"])
-    {'mean_cosine': 0.0, 'drift_share': 0.333...}
+    >>> measure(np.eye(3), ["mean_cosine", "rbf_distance"])
+    {'mean_cosine': 0.0, 'rbf_distance': -4.0...}
     """
     chosen = select("moments" if names is None else names)
-    other = [m for m in chosen if m.needs != "moments"]
-    if other and names is not None:
+    if names is None:
+        chosen = [m for m in chosen if m.needs == "moments"]
+    _refuse_images(chosen)
+    if other := [m for m in chosen if m.needs not in ("moments", "sample")]:
         raise InputError(f"{other[0].name} cannot be taken from rows alone: it needs {other[0].needs}; use scan.")
     source = ArraySource(X, exact=True)
-    moments = Moments.empty(source.width)
+    moments, compared = Moments.empty(source.width), Sample.empty(source.width, sample, seed)
     for batch in source.batches():
-        moments += Moments.of(block(batch.layers[0]))
-    return {m.name: m(moments) for m in chosen if m.needs == "moments"}
+        rows = block(batch.layers[0], batch.rows)
+        moments += Moments.of(rows)
+        if any(m.needs == "sample" for m in chosen):
+            compared.add(rows)
+    statistics: dict[str, Any] = {"moments": moments, "sample": Points.of(compared.block())}
+    return {m.name: m(statistics[m.needs]) for m in chosen}

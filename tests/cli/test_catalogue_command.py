@@ -32,9 +32,20 @@ def test_one(name: str, isotrope: Command) -> None:
     assert [r["name"] for r in isotrope("catalogue", name, "--json").json] == [name]
 
 
+def test_what_others_get_wrong(isotrope: Command) -> None:
+    assert "bottom k" in isotrope("catalogue", "explained_variance_7").out
+    assert "known wrong" not in isotrope("catalogue", "drift_norm").out
+
+
+def test_an_interval_says_what_it_is_about(isotrope: Command) -> None:
+    assert "of the value at this number of rows" in isotrope("catalogue", "hubness").out
+    assert "isotrope.measures.lsds(X, Z)" in isotrope("catalogue", "lsds").out
+
+
 def test_a_group(isotrope: Command) -> None:
-    records = isotrope("catalogue", "tokens", "--json").json
-    assert {r["needs"] for r in records} == set(GROUPS["tokens"])
+    for group in GROUPS:
+        records = isotrope("catalogue", group, "--json").json
+        assert {r["group"] for r in records} == {group}
 
 
 def test_unknown(isotrope: Command) -> None:

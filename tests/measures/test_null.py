@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from isotrope.measures import MEASURES, null
-from isotrope.measures.null import isotropic_moments, isotropic_sequences, isotropic_tokens
+from isotrope.measures.null import isotropic_moments, isotropic_points, isotropic_sequences, isotropic_tokens
 from isotrope.sources.batch import Rows
-from isotrope.statistics import Moments, SequenceSpectra, SequenceStatistics, TokenStatistics, block
+from isotrope.statistics import Moments, Points, SequenceSpectra, SequenceStatistics, TokenStatistics, block
 
 CLOSED = [m for m in MEASURES if m.null is not None]
 
@@ -23,14 +23,20 @@ def rows(n: int, d: int, seed: int) -> tuple[np.ndarray, Rows]:
 @pytest.mark.parametrize("m", CLOSED, ids=lambda m: m.name)
 @pytest.mark.parametrize(("n", "d"), [(600, 8), (360, 40)])
 def test_closed_forms_are_the_mean_of_simulated_values(m: object, n: int, d: int) -> None:
-    kinds = {"moments": Moments, "tokens": TokenStatistics, "sequences": SequenceStatistics}
+    kinds = {"moments": Moments, "tokens": TokenStatistics, "sequences": SequenceStatistics, "sample": Points}
     found = [m(kinds[m.needs].of(block(*rows(n, d, seed)))) for seed in range(60)]  # type: ignore
     error = np.std(found) / np.sqrt(len(found))
     assert abs(np.mean(found) - m.null(n, d)) < 4 * error  # type: ignore[attr-defined]
 
 
 def test_which_measures_have_a_closed_form() -> None:
-    assert {m.name for m in CLOSED} >= {"mean_cosine", "drift_share", "rank_one_residual", "self_similarity"}
+    assert {m.name for m in CLOSED} >= {
+        "mean_cosine",
+        "drift_share",
+        "rank_one_residual",
+        "self_similarity",
+        "rbf_distance",
+    }
 
 
 @pytest.mark.parametrize(("n", "d"), [(300, 6), (90, 40)])
@@ -90,3 +96,26 @@ def test_sequences_keep_the_distribution_of_lengths() -> None:
 
 def test_without_sequences_none_are_drawn() -> None:
     assert len(isotropic_sequences(SequenceStatistics.empty(4))) == 0
+
+
+def test_points_are_isotropic_and_the_same_each_time() -> None:
+    points = isotropic_points(3000, 20)
+    assert (points.n, points.d) == (3000, 20)
+    assert np.mean(np.sum(points.rows**2, axis=1)) == pytest.approx(1.0, rel=0.02)
+    np.testing.assert_array_equal(points.rows, isotropic_points(3000, 20).rows)
+    assert MEASURES.get("vrm")(points) == pytest.approx(20 / (4 * 3000), rel=0.2)
+
+
+def test_the_null_of_a_sample_has_its_number_and_length() -> None:
+    """The partition function depends on the length of rows, and its null on that of the rows measured."""
+    import isotrope
+
+    names = [m.name for m in MEASURES if m.needs == "sample"]
+    for scale in (0.1, 3.0):
+        drawn = [scale * np.random.default_rng(k).standard_normal((500, 6)) for k in range(20)]
+        values = [isotrope.measure(x, names) for x in drawn]
+        found = isotrope.scan(vectors=np.vstack(drawn), measures=names, sample=500)
+        for name in names:
+            seen = [v[name] for v in values]
+            assert found.get(name).n == 500
+            assert abs(found.get(name).null - np.mean(seen)) < 4 * np.std(seen), name

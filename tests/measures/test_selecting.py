@@ -29,11 +29,18 @@ def test_unknown_names_are_refused(name: str) -> None:
 def test_groups_names_and_all() -> None:
     assert [m.name for m in select("isoscore,eee, isoscore")] == ["isoscore", "eee"]
     assert [m.name for m in select(["isoscore"])] == ["isoscore"]
-    assert select(None) == select("all") == list(MEASURES)
     assert select(["eee", "all"])[0].name == "eee"
-    for group, needs in GROUPS.items():
-        assert {m.needs for m in select(group)} == set(needs)
-    assert sum(len(select(group)) for group in GROUPS) == len(MEASURES)
+    for group in GROUPS:
+        assert {m.group for m in select(group)} == {group}
+    assert sum(len(select(group)) for group in GROUPS) == len(select("all")) == len(select(None))
+
+
+def test_everything_leaves_out_what_needs_two_spaces() -> None:
+    assert {m.name for m in MEASURES} - {m.name for m in select("all")} == {"lsds"}
+    assert [m.name for m in select("lsds")] == ["lsds"]
+
+
+def test_nothing_and_misspelt_groups_are_refused() -> None:
     with pytest.raises(InputError, match="no measure was named"):
         select(" , ")
     with pytest.raises(InputError, match="did you mean 'tokens'"):

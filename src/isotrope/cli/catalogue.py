@@ -33,14 +33,17 @@ def _record(m: Measure) -> dict[str, Any]:
         "name": m.name,
         "title": m.title,
         "needs": m.needs,
+        "group": m.group,
         "says": m.says,
         "formula": m.formula,
         "range": _range(m),
         "better": m.better,
         "invariant": sorted(m.invariant),
         "interval": m.estimate,
+        "interval_at_n": m.estimate and m.at_n,
         "variants": ["definition", *m.variants],
         "blind": m.blind,
+        "wrong": m.wrong or None,
         "paper": m.paper,
     }
 
@@ -50,6 +53,12 @@ def _range(m: Measure) -> str:
     low, high = (round(end, 6) + 0.0 for end in m.bounds(10**9, 768))
     words = f"{low:.4g} to {high:.4g}".replace("inf", "∞")
     return f"{words} for d = 768 and endless rows" if callable(m.range) else words
+
+
+def _interval(m: Measure) -> str:
+    if not m.estimate:
+        return "none"
+    return "95 %, over sequences" + (", of the value at this number of rows" if m.at_n else "")
 
 
 def _show_one(m: Measure) -> None:
@@ -65,13 +74,15 @@ def _show_one(m: Measure) -> None:
         ("range", _range(m)),
         ("better", m.better or "neither way"),
         ("unchanged by", ", ".join(sorted(m.invariant)) or "nothing"),
-        ("interval", "95 %, over sequences" if m.estimate else "none"),
+        ("interval", _interval(m)),
         ("variants", ", ".join(["definition", *m.variants])),
         ("blind to", m.blind),
+        ("known wrong", m.wrong),
         ("paper", m.paper),
         ("from", m.needs),
+        ("group", m.group or "none: it needs two spaces, isotrope.measures." + m.name + "(X, Z)"),
     ]
-    for label, value in rows:
+    for label, value in filter(lambda row: row[1], rows):
         out.print(Text.assemble((f"  {label:>12}  ", "dim"), value), soft_wrap=True)
 
 
@@ -81,14 +92,16 @@ def _show_all(chosen: list[Measure]) -> None:
     from isotrope.cli.terminal import console
 
     table = Table(box=None, pad_edge=False)
-    for column in ("measure", "from", "better", "what it says"):
+    for column in ("measure", "group", "better", "what it says"):
         table.add_column(column, no_wrap=column == "measure")
-    for m in sorted(chosen, key=lambda m: _order(m)):
-        table.add_row(m.name, m.needs, m.better or "-", m.says)
+    for m in sorted(chosen, key=_order):
+        table.add_row(m.name, m.group or "-", m.better or "-", m.says)
     out = console()
     out.print(table)
     out.print("\nisotrope catalogue NAME shows one of them whole.", style="dim")
 
 
 def _order(m: Measure) -> int:
-    return ("moments", "tokens", "sequences", "spectra", "layers").index(m.needs)
+    from isotrope.measures import GROUPS
+
+    return GROUPS.index(m.group) if m.group is not None else len(GROUPS)

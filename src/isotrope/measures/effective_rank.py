@@ -29,6 +29,7 @@ def _exp_entropy(weights: NDArray[np.float64]) -> float:
     formula="exp(−Σ p ln p), p = σ/Σσ, σ singular values of the uncentred X",
     paper="Roy and Vetterli 2007; Garrido et al. 2023 (RankMe)",
     blind="A common mean lowers it however the rest is spread.",
+    wrong="Eigenvalues or squared singular values under the same name: another number, effective_rank_eigenvalues.",
 )
 def effective_rank(m: Moments) -> float:
     """Exponential of the entropy of the normalised singular values.

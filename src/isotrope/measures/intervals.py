@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from isotrope.measures.measure import Measure
 from isotrope.statistics import (
     Block,
     Moments,
+    Points,
     Sample,
     SequenceStatistics,
     TokenStatistics,
@@ -54,6 +55,9 @@ class Interval(NamedTuple):
 
 NONE = Interval(math.nan, math.nan)
 
+#: Needs whose values are those of the sample alone, however many sequences there are.
+_OF_THE_SAMPLE = ("spectra", "sample")
+
 _KINDS: dict[str, Any] = {
     "moments": Moments,
     "tokens": TokenStatistics,
@@ -68,45 +72,67 @@ class Groups:
         self.sample = sample
 
     @cached_property
+    def _group(self) -> NDArray[np.int64]:
+        """The group of each row."""
+        starts = self.sample.rows.starts()
+        return np.repeat(np.arange(len(starts)) % GROUPS, np.diff(np.append(starts, self.sample.n)))
+
+    @cached_property
     def blocks(self) -> list[Block]:
         """The rows of each group."""
-        starts = self.sample.rows.starts()
-        length = np.diff(np.append(starts, self.sample.n))
-        group = np.repeat(np.arange(len(starts)) % GROUPS, length)
-        parts = (np.flatnonzero(group == g) for g in range(GROUPS))
+        parts = (np.flatnonzero(self._group == g) for g in range(GROUPS))
         return [block(self.sample.values[p], self.sample.rows.take(p)) for p in parts]
 
-    def parts(self, need: str) -> list[Any]:
-        """The statistic of each group."""
+    @cached_property
+    def points(self) -> Points:
+        """All rows of the sample, with the group of each."""
+        return Points.of(self.sample.block(), self._group)
+
+    def split(self, need: str) -> Split:
+        """The statistic of all groups, of all but one, and of halves."""
+        if need == "sample":
+            return _split_points(self.points)
         if need == "spectra":  # those of all sequences are there already
-            return [self.sample.spectra().only(b.rows.sequence) for b in self.blocks]
-        return [_KINDS[need].of(b) for b in self.blocks]
+            return _split_parts([self.sample.spectra().only(b.rows.sequence) for b in self.blocks])
+        return _split_parts([_KINDS[need].of(b) for b in self.blocks])
 
 
-def _left_out(total: Any, parts: Sequence[Any]) -> Iterator[Any]:
-    """The statistic of all groups but one, for each in turn."""
-    for part in parts:
-        yield total.table_without(part) if isinstance(total, TokenStatistics) else total.without(part)
+class Split(NamedTuple):
+    """A statistic of all groups, the same with each group left out in turn, and, when asked, of two halves of them."""
+
+    total: Any
+    left_out: Iterator[Any]
+    halves: Callable[[], list[Any]]
+
+
+def _split_parts(parts: Sequence[Any]) -> Split:
+    total = _sum(parts)
+    cut = total.table_without if isinstance(total, TokenStatistics) else total.without
+    return Split(total, (cut(part) for part in parts), lambda: [_sum(parts[0::2]), _sum(parts[1::2])])
+
+
+def _split_points(points: Points) -> Split:
+    left_out = (points.left_out(g) for g in range(GROUPS))
+    return Split(points, left_out, lambda: [points.only(points.group % 2 == side) for side in (0, 1)])
 
 
 def intervals(measures: Sequence[Measure], values: Sequence[float], groups: Groups, need: str) -> list[Interval]:
     """The interval of each measure of one need, whose values on all rows are given.
 
     Where the sample holds S_s of S sequences, its bias is taken as S_s/S and its standard error as √(S_s/S) of what
-    the sample shows. Where the bias may shrink more slowly (`slow_bias`), the interval spans all rates from 1/n down to
-    the slowest; where a sample does not tell (`unsure_bias`), everything from no bias to all that the sample shows.
+    the sample shows, unless the value is the sample's own. Where the bias may shrink more slowly (`slow_bias`), the
+    interval spans all rates from 1/n down to the slowest; where a sample does not tell (`unsure_bias`), everything from
+    no bias to all that the sample shows. Where a measure depends on n by its nature (`at_n`), no bias is taken out.
     """
     sample = groups.sample
     if not measures or sample.taken < 2 * GROUPS:
         return [NONE] * len(measures)
-    parts = groups.parts(need)
-    total = _sum(parts)
+    total, left_out, halves_of = groups.split(need)
     rows = sample.n / total.d
-    share = 1.0 if need == "spectra" else sample.taken / sample.sequences  # spectra are those of the sample alone
+    share = 1.0 if need in _OF_THE_SAMPLE else sample.taken / sample.sequences
     whole = [_quantity(m, total) for m in measures]
-    table = np.array([[_quantity(m, left) for m in measures] for left in _left_out(total, parts)])
-    slow = any(m.slow_bias for m in measures)
-    halves = [_sum(parts[0::2]), _sum(parts[1::2])] if slow else []
+    table = np.array([[_quantity(m, left) for m in measures] for left in left_out])
+    halves = halves_of() if any(m.slow_bias for m in measures) else []
     found = []
     for m, value, theta, without in zip(measures, values, whole, table.T, strict=True):
         if m.slow_bias and rows < _ROWS_PER_DIMENSION:
@@ -114,7 +140,7 @@ def intervals(measures: Sequence[Measure], values: Sequence[float], groups: Grou
             continue
         now = m.smooth.forward(value, theta) if m.smooth else value
         bias, error = jackknife(theta, without)
-        biases = [bias * share]
+        biases = [0.0 if m.at_n else bias * share]
         if m.slow_bias:
             half = float(np.mean([_quantity(m, h) for h in halves]))
             biases.append((half - theta) / (_SLOWEST - 1.0) * share ** math.log2(_SLOWEST))
@@ -124,7 +150,8 @@ def intervals(measures: Sequence[Measure], values: Sequence[float], groups: Grou
             biases.append(0.0)
         margin = _T * error * math.sqrt(share)
         ends = (now - max(biases) - margin, now - min(biases) + margin)
-        found.append(Interval(*np.clip(m.smooth.back(*ends) if m.smooth else ends, *m.bounds(_ENDLESS, total.d))))
+        bounds = m.bounds(sample.n if m.at_n else _ENDLESS, total.d)
+        found.append(Interval(*np.clip(m.smooth.back(*ends) if m.smooth else ends, *bounds)))
     return found
 
 

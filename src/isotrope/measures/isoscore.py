@@ -18,8 +18,9 @@ def _range(n: int, d: int) -> Bounds:
     invariant=("rotation", "scale", "shift"),
     slow_bias=True,
     formula="(PR − 1)/(d − 1), PR = (Σλ)²/Σλ², λ eigenvalues of the covariance",
-    paper="Rudman et al. 2022; closed form of their algorithm (Marbut et al.'s Eq. 11 misprints it)",
+    paper="Rudman et al. 2022; closed form of their algorithm",
     blind="The mean. With few rows it is biased low: about 1/(1 + d/n) for isotropic rows.",
+    wrong="Marbut, Chandler and Wheeler's Eq. 11 prints (d − δ)²(d − √d)² for (d − δ²(d − √d))².",
 )
 def isoscore(m: Moments) -> float:
     """IsoScore in closed form, from the trace and the Frobenius norm of the covariance.

@@ -11,20 +11,30 @@ import numpy as np
 
 from isotrope.errors import InputError, Undefined
 from isotrope.registry import Registry
-from isotrope.statistics import Moments, block
+from isotrope.statistics import Image, Moments, Points, block
 
 #: What a measure is computed from.
-Need: TypeAlias = Literal["moments", "tokens", "sequences", "spectra", "layers"]
+Need: TypeAlias = Literal["moments", "tokens", "sequences", "spectra", "sample", "image", "layers"]
 
 #: What leaves a measure unchanged: a rotation or a scaling of all rows, a shift of all rows by one vector.
 Invariance: TypeAlias = Literal["rotation", "scale", "shift"]
 
-#: The groups that `--measures` accepts, and the needs each stands for.
-GROUPS: dict[str, tuple[Need, ...]] = {
-    "moments": ("moments", "layers"),
-    "tokens": ("tokens",),
-    "sequences": ("sequences", "spectra"),
+#: The groups that `--measures` accepts.
+GROUPS = ("moments", "tokens", "sequences", "spread", "neighbours")
+
+#: The group of a measure that names none, by what it needs. A scan has no image of its rows, so that no group has it.
+_GROUP_OF: dict[Need, str | None] = {
+    "moments": "moments",
+    "layers": "moments",
+    "tokens": "tokens",
+    "sequences": "sequences",
+    "spectra": "sequences",
+    "sample": "spread",
+    "image": None,
 }
+
+#: The statistics that rows alone make.
+_OF_ROWS: dict[Need, Any] = {"moments": Moments, "sample": Points}
 
 Bounds: TypeAlias = tuple[float, float]
 
@@ -45,23 +55,36 @@ class Smooth(NamedTuple):
 class Measure:
     """One measure: a pure function of one statistic, with all that there is to say about it.
 
-    Call it with rows, shape (n, d), or with the statistic that it needs:
+    Call it with rows, shape (n, d), or with the statistic that it needs; where it compares rows with their image under
+    a repair, with both:
 
-    >>> from isotrope.measures import mean_cosine
+    >>> from isotrope.measures import lsds, mean_cosine
     >>> mean_cosine(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]))
     0.33333333...
+    >>> X = np.random.default_rng(0).normal(size=(100, 4))
+    >>> lsds(X, X * [1, 1, 1, 9]) > lsds(X, X)
+    True
 
-    needs: the statistic. says: what the number means, in plain words. range: bounds, or a function of n, d and the
-    parameters that gives them. better: which way is healthier, None where neither is. invariant: what leaves it
-    unchanged. degree: power of a common scale that it grows with (2 for a squared length). estimate: whether it
-    estimates a property of the space and so has an interval. slow_bias: its bias shrinks more slowly than 1/n.
-    unsure_bias: a sample does not tell how its bias shrinks. smooth: where its interval is taken, if not on itself.
+    needs: the statistic. group: the group it is in, None for none.
+    says: what the number means, in plain words. formula, paper: what it is, and whose.
+    range: bounds, or a function of n, d and the parameters that gives them. better: which way is healthier, None where
+        neither is. invariant: what leaves it unchanged. degree: power of a common scale that it grows with (2 for a
+        squared length).
+    blind: what it does not see. wrong: implementations that are known to give something else.
+    estimate: whether it estimates a property of the space and so has an interval. slow_bias: its bias shrinks more
+        slowly than 1/n. unsure_bias: a sample does not tell how its bias shrinks. at_n: it depends on the number of
+        rows by its nature, and its interval is about what so many rows give. smooth: where its interval is taken, if
+        not on itself.
     null: its value for isotropic Gaussian rows where there is a closed form, as a function of (n, d); simulated
-    otherwise. variants: other definitions by name, such as "published".
+        otherwise.
+    enough: rows below which its value tells more of their number than of the space, as a function of d. note: what to
+        know of its value on a statistic, None if nothing.
+    variants: other definitions by name, such as "published". parameters: those that its name stands for.
     """
 
     name: str
     needs: Need
+    group: str | None
     function: Callable[..., float]
     title: str
     says: str
@@ -75,25 +98,39 @@ class Measure:
     estimate: bool = True
     slow_bias: bool = False
     unsure_bias: bool = False
+    at_n: bool = False
     smooth: Smooth | None = None
     null: Callable[[int, int], float] | None = None
+    enough: Callable[[int], int] | None = None
+    note: Callable[[Any], str | None] | None = None
+    wrong: str = ""
     variants: Mapping[str, Callable[..., float]] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
-    def __call__(self, data: Any, *, variant: str = "definition", **parameters: Any) -> float:
+    def __call__(self, data: Any, image: Any = None, *, variant: str = "definition", **parameters: Any) -> float:
         """The value on rows or on a statistic; NaN where it is undefined."""
         try:
-            return self.value(data, variant=variant, **parameters)
+            return self.value(data, image, variant=variant, **parameters)
         except Undefined:
             return float("nan")
 
-    def value(self, data: Any, *, variant: str = "definition", **parameters: Any) -> float:
+    def value(self, data: Any, image: Any = None, *, variant: str = "definition", **parameters: Any) -> float:
         """The value; raises Undefined with the reason where there is none."""
-        if hasattr(data, "shape") or isinstance(data, list):
-            if self.needs != "moments":
-                raise InputError(f"{self.name} cannot be taken from rows alone: it needs {self.needs}.")
-            data = Moments.of(block(np.asarray(data) if isinstance(data, list) else data))
-        return float(self._variant(variant)(data, **{**self.parameters, **parameters}))
+        function = self._variant(variant)
+        return float(function(self._statistic(data, image), **{**self.parameters, **parameters}))
+
+    def _statistic(self, data: Any, image: Any) -> Any:
+        """What the function takes, made of rows where rows were given."""
+        if (image is not None) != (self.needs == "image" and _are_rows(data)):
+            pair = f"{self.name}(X, Z)" if self.needs == "image" else f"{self.name}(X)"
+            raise InputError(f"{self.name} needs {self.needs}; call it as {pair}.")
+        if image is not None:
+            return Image.of(_array(data), _array(image))
+        if not _are_rows(data):
+            return data
+        if self.needs not in _OF_ROWS:
+            raise InputError(f"{self.name} cannot be taken from rows alone: it needs {self.needs}.")
+        return _OF_ROWS[self.needs].of(block(_array(data)))
 
     def _variant(self, name: str) -> Callable[..., float]:
         if name == "definition":
@@ -106,6 +143,14 @@ class Measure:
     def bounds(self, n: int, d: int) -> Bounds:
         """The smallest and largest value possible for n rows of d dimensions."""
         return self.range(n, d, **self.parameters) if callable(self.range) else self.range
+
+
+def _are_rows(data: Any) -> bool:
+    return hasattr(data, "shape") or isinstance(data, list)
+
+
+def _array(rows: Any) -> Any:
+    return np.asarray(rows) if isinstance(rows, list) else rows
 
 
 MEASURES: Registry[Measure] = Registry("measure")
@@ -122,13 +167,18 @@ def measure(
     paper: str,
     blind: str,
     name: str | None = None,
+    group: str | None = None,
     invariant: tuple[Invariance, ...] = ("rotation",),
     degree: int = 0,
     estimate: bool = True,
     slow_bias: bool = False,
     unsure_bias: bool = False,
+    at_n: bool = False,
     smooth: Smooth | None = None,
     null: Callable[[int, int], float] | None = None,
+    enough: Callable[[int], int] | None = None,
+    note: Callable[[Any], str | None] | None = None,
+    wrong: str = "",
     variants: Mapping[str, Callable[..., float]] | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[..., float]], Measure]:
@@ -138,6 +188,7 @@ def measure(
         record = Measure(
             name=name or function.__name__,
             needs=needs,
+            group=group or _GROUP_OF[needs],
             function=function,
             title=title,
             says=says,
@@ -151,8 +202,12 @@ def measure(
             estimate=estimate,
             slow_bias=slow_bias,
             unsure_bias=unsure_bias,
+            at_n=at_n,
             smooth=smooth,
             null=null,
+            enough=enough,
+            note=note,
+            wrong=wrong,
             variants=variants or {},
             parameters=parameters or {},
         )
@@ -181,20 +236,18 @@ def get(name: str) -> Measure:
 
 
 def select(names: str | list[str] | None) -> list[Measure]:
-    """The measures named, a group standing for all of its own; None for every group.
+    """The measures named, a group standing for all of its own; None or "all" for every group.
 
     >>> [m.name for m in select("isoscore, eee")]
     ['isoscore', 'eee']
     """
-    if names is None or names == "all":
-        return list(MEASURES)
-    parts = names.split(",") if isinstance(names, str) else list(names)
+    parts = ["all"] if names is None else names.split(",") if isinstance(names, str) else list(names)
     chosen: dict[str, Measure] = {}
     for part in (p.strip() for p in parts if p.strip()):
         if part == "all":
-            found = list(MEASURES)
+            found = [m for m in MEASURES if m.group is not None]
         elif part in GROUPS:
-            found = [m for m in MEASURES if m.needs in GROUPS[part]]
+            found = [m for m in MEASURES if m.group == part]
         elif part not in MEASURES and (close := difflib.get_close_matches(part, GROUPS, n=1, cutoff=0.8)):
             raise InputError(f"there is no group of measures {part!r}; did you mean {close[0]!r}?")
         else:

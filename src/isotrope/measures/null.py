@@ -11,6 +11,7 @@ from isotrope.sources.batch import Rows
 from isotrope.statistics import (
     Block,
     Moments,
+    Points,
     SequenceStatistics,
     TokenStatistics,
     block,
@@ -44,6 +45,12 @@ def isotropic_moments(n: int, d: int) -> Moments:
         unit_scatter=n * (1.0 - float(unit_mean @ unit_mean)),
         energy=float(scatter.trace()) + n * float(mean @ mean),
     )
+
+
+def isotropic_points(n: int, d: int) -> Points:
+    """n rows from N(0, I/d), as points."""
+    rng = np.random.default_rng([_SEED, n, d])
+    return Points.of(block(rng.standard_normal((n, d)) / np.sqrt(d)))
 
 
 def isotropic_tokens(like: TokenStatistics, q: float) -> TokenStatistics:

@@ -13,14 +13,15 @@ from isotrope.findings import Reading
 from isotrope.measures.drift_correlation import LayerReadings
 from isotrope.measures.intervals import NONE, Groups, intervals
 from isotrope.measures.measure import Measure
-from isotrope.measures.null import isotropic_moments, isotropic_sequences, isotropic_tokens
-from isotrope.statistics import Moments, SequenceSpectra, SequenceStatistics, Summary, TokenStatistics
+from isotrope.measures.null import isotropic_moments, isotropic_points, isotropic_sequences, isotropic_tokens
+from isotrope.statistics import Moments, Points, SequenceSpectra, SequenceStatistics, Summary, TokenStatistics
 
 #: Why a statistic is missing, where it was asked for.
 _MISSING = {
     "tokens": "these rows have no token types (vectors, or pooled texts)",
     "sequences": "these rows do not form sequences (vectors, or pooled texts)",
     "spectra": "these rows do not form sequences (vectors, or pooled texts)",
+    "sample": "no sample of the rows was kept (--sample 0)",
 }
 
 #: Measures whose value depends on small singular values, which float32 may not resolve.
@@ -32,6 +33,8 @@ class Nulls:
 
     def __init__(self) -> None:
         self._moments: dict[tuple[int, int], Moments] = {}
+        self._points: dict[tuple[int, int], Points] = {}
+        self._on_points: dict[tuple[str, int, int], float] = {}
         self._sequences: dict[bytes, tuple[SequenceStatistics, SequenceSpectra]] = {}
         self._tokens_of = threading.local()  # layers are read side by side, and each has its own
         self._lock = threading.Lock()
@@ -41,12 +44,15 @@ class Nulls:
         actual = summary.moments
         if actual.n < 2:
             return math.nan
+        n = summary.sample.n if m.needs == "sample" and summary.sample is not None else actual.n
         if m.null is not None:
-            return m.null(actual.n, actual.d)
+            return m.null(n, actual.d)
         q = actual.energy / actual.n
         try:
             if m.needs == "moments":
-                return m.value(self._isotropic(actual.n, actual.d)) * float(q ** (m.degree / 2))
+                return m.value(self._isotropic(n, actual.d)) * float(q ** (m.degree / 2))
+            if m.needs == "sample":
+                return self._sample(m, n, actual.d, q)
             if m.needs == "tokens":
                 return m.value(self._tokens(summary, q))
             return m.value(self._sequence(summary)[0 if m.needs == "sequences" else 1])
@@ -58,6 +64,17 @@ class Nulls:
             if (n, d) not in self._moments:
                 self._moments[n, d] = isotropic_moments(n, d)
             return self._moments[n, d]
+
+    def _sample(self, m: Measure, n: int, d: int, q: float) -> float:
+        with self._lock:
+            if (n, d) not in self._points:
+                self._points = {(n, d): isotropic_points(n, d)}  # one shape at a time: they are large
+            points = self._points[n, d]
+            if "scale" not in m.invariant:
+                return m.value(points.scaled(math.sqrt(q)))
+            if (m.name, n, d) not in self._on_points:
+                self._on_points[m.name, n, d] = m.value(points)
+            return self._on_points[m.name, n, d]
 
     def _tokens(self, summary: Summary, q: float) -> TokenStatistics:
         tokens = summary.tokens
@@ -97,6 +114,7 @@ def read(
         "tokens": summary.tokens,
         "sequences": summary.sequences,
         "spectra": spectra,
+        "sample": groups.points if groups is not None and any(m.needs == "sample" for m in measures) else None,
     }
     found: dict[str, Reading] = {}
     for need in dict.fromkeys(m.needs for m in measures if m.needs != "layers"):
@@ -113,7 +131,8 @@ def read(
         for m in wanted:
             if math.isfinite(found[m.name].value):
                 null = nulls.value(m, summary)
-                found[m.name] = replace(found[m.name], null=null, note=_note(m, found[m.name], summary, spectra))
+                note = _note(m, found[m.name], summary, statistics[need])
+                found[m.name] = replace(found[m.name], null=null, note=note)
     return [found[m.name] for m in measures if m.name in found]
 
 
@@ -131,26 +150,32 @@ def _value(m: Measure, statistic: Any, start: Reading) -> Reading:
 
 
 def _count(statistic: Any) -> int:
-    """Rows for moments and tokens, sequences for the others."""
-    if isinstance(statistic, Moments):
+    """Rows for moments, tokens and samples, sequences for the others."""
+    if isinstance(statistic, Moments | Points):
         return statistic.n
     if isinstance(statistic, TokenStatistics):
         return int(statistic.n.sum())
     return statistic.count if isinstance(statistic, SequenceStatistics) else len(statistic)
 
 
-def _note(m: Measure, r: Reading, summary: Summary, spectra: SequenceSpectra | None) -> str | None:
+def _note(m: Measure, r: Reading, summary: Summary, statistic: Any) -> str | None:
     notes = []
     moments = summary.moments
-    if m.needs == "moments" and moments.n <= moments.d and "rotation" in m.invariant and m.estimate:
+    if m.enough is not None and r.n < (enough := m.enough(moments.d)):
+        notes.append(f"only {r.n:,} rows, which decide the value as much as the space does: take {enough:,} or more")
+    elif m.needs == "moments" and moments.n <= moments.d and "rotation" in m.invariant and m.estimate:
         notes.append(f"only {moments.n:,} rows for {moments.d:,} dimensions: take more rows than dimensions")
     if math.isfinite(r.low) and not r.low <= r.value <= r.high:
         notes.append("biased by the number of rows: the interval is where the value would settle with more")
     if m.name in _DETAILED and moments.resolution > 1e-10 and moments.unresolved > moments.d / 100:
         notes.append(f"{moments.unresolved} directions are too weak for float32: use --precision exact")
+    if m.note is not None and (said := m.note(statistic)):
+        notes.append(said)
+    if m.needs == "sample" and r.n < moments.n:
+        notes.append(f"on {r.n:,} sampled rows of {moments.n:,}")
     everything = summary.sequences.count if summary.sequences is not None else 0
-    if m.needs == "spectra" and spectra is not None and len(spectra) < everything:
-        notes.append(f"on {len(spectra):,} sampled sequences of {everything:,}")
+    if m.needs == "spectra" and r.n < everything:
+        notes.append(f"on {r.n:,} sampled sequences of {everything:,}")
     return "; ".join(notes) or None
 
 

@@ -19,6 +19,8 @@ _BLIND = (
 )
 _POOLED = "published: all sequences pooled, divided by the largest of all, the smallest of each dropped"
 
+_WRONG = "A truncated decomposition of T − 1 values, as the paper's code has it, drops the smallest of every sequence."
+
 #: Where the mean cumulative curve is evaluated.
 GRID: NDArray[np.float64] = np.linspace(0.0, 1.0, 1001)
 
@@ -81,6 +83,7 @@ def _reaches(cdf: Vector, level: float) -> float:
     formula=f"mean over sequences of the skewness of σ/σ_1 of its T × d matrix; {_POOLED}",
     paper=f"{_YAN}, Figs. 2, 3 and 5",
     blind=_BLIND,
+    wrong=_WRONG,
     variants={"published": lambda s: skewness(_pooled(s))},
 )
 def sequence_spectral_skewness(s: SequenceSpectra) -> float:
@@ -104,6 +107,7 @@ def sequence_spectral_skewness(s: SequenceSpectra) -> float:
     formula=f"mean over sequences of the median of σ/σ_1; {_POOLED}",
     paper=f"{_YAN}, Figs. 2, 3 and 5",
     blind=_BLIND,
+    wrong=_WRONG,
     variants={"published": lambda s: float(np.median(_pooled(s)))},
 )
 def sequence_spectral_median(s: SequenceSpectra) -> float:
@@ -124,6 +128,7 @@ def sequence_spectral_median(s: SequenceSpectra) -> float:
     paper=f"{_YAN}, Fig. 8",
     unsure_bias=True,
     blind=_BLIND,
+    wrong=_WRONG,
 )
 def sequence_spectral_reach(s: SequenceSpectra) -> float:
     """Value at which the mean cumulative distribution of normalised singular values reaches 0.8."""

@@ -40,9 +40,10 @@ def skewness(values: NDArray[np.float64]) -> float:
     better="lower",
     invariant=("rotation", "scale"),
     formula="EV_k = Σ_{i≤k} σ_i² / Σ σ_i², σ of the uncentred X",
-    paper=f"{_YAN}, Eq. 5 (the published figure code divides by the bottom k instead)",
+    paper=f"{_YAN}, Eq. 5",
     slow_bias=True,
     blind="How the rest is spread; the mean counts as a direction.",
+    wrong="The code of the paper's figures divides by the sum of the bottom k instead of all.",
     parameters={"k": 1},
 )
 def explained_variance(m: Moments, k: int = 1) -> float:
@@ -64,7 +65,8 @@ def explained_variance(m: Moments, k: int = 1) -> float:
     invariant=("rotation", "scale"),
     estimate=False,
     formula="third standardised moment of σ_i/σ_1",
-    paper=f"{_YAN}, Fig. 2 (its caption says second moment)",
+    paper=f"{_YAN}, Fig. 2",
+    wrong="The second moment, as the figure's caption says: what it shows is the third.",
     blind=(
         "Depends on how many singular values there are: compare at equal n and d. Of a nearly flat spectrum it shows "
         "the chance of the sample and not the space, so it has no interval."

@@ -2,6 +2,7 @@
 
 from isotrope.statistics.block import Block, block
 from isotrope.statistics.moments import Moments
+from isotrope.statistics.points import Image, Points
 from isotrope.statistics.sample import Sample
 from isotrope.statistics.sequences import SequenceStatistics
 from isotrope.statistics.spectra import SequenceSpectra
@@ -11,7 +12,9 @@ from isotrope.statistics.tokens import TokenStatistics, TokenTable
 __all__ = [
     "Block",
     "Collection",
+    "Image",
     "Moments",
+    "Points",
     "Sample",
     "SequenceSpectra",
     "SequenceStatistics",

@@ -1,0 +1,168 @@
+"""Sampled rows with what several measures share, worked out once: unit rows, distinct rows, neighbours, pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError, MergeError
+from isotrope.statistics.block import Block, block
+from isotrope.statistics.neighbours import Neighbours, nearest, without
+from isotrope.statistics.pairs import log_kernel_sums
+
+Matrix = NDArray[np.float64]
+
+#: Neighbours that measures use at most, and how many are looked for, so that enough are left when a group is left out.
+NEIGHBOURS, _LISTED = 20, 40
+
+#: Rows that differ by less than this share of their length differ by rounding alone.
+_SAME = 2.0**-40
+
+
+@dataclass(eq=False)
+class Points:
+    """The rows of a sample, in the order of their sequences' ids, and what measures make of them.
+
+    A value with an empty element `Points.empty(d)` and `+`. rows: (n, d), float64. sequence: (n,), their sequences'
+    ids. group: (n,), the group that each row is left out with for intervals, −1 where it stays in always.
+
+    >>> Points.of(block(np.array([[3.0, 4.0], [0.0, 2.0]]))).unit.rows.tolist()
+    [[0.6, 0.8], [0.0, 1.0]]
+    """
+
+    rows: Matrix
+    sequence: NDArray[np.uint64]
+    group: NDArray[np.int64]
+    _whole: tuple[Points, int] | None = None  # the points that these are with one group left out
+    _kernels: dict[float, Matrix] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, d: int) -> Points:
+        return cls(np.empty((0, d)), np.empty(0, np.uint64), np.empty(0, np.int64))
+
+    @classmethod
+    def of(cls, rows: Block, group: NDArray[np.int64] | None = None) -> Points:
+        """The rows of a block; group: (n,), by default one for all."""
+        group = np.zeros(len(rows), np.int64) if group is None else group
+        return cls(rows.values.astype(np.float64, copy=False), rows.rows.sequence, group)._sorted()
+
+    def _sorted(self) -> Points:
+        return self.only(np.argsort(self.sequence, kind="stable"))
+
+    def only(self, at: NDArray[Any]) -> Points:
+        """The rows at these places, by index or mask."""
+        return Points(self.rows[at], self.sequence[at], self.group[at])
+
+    def scaled(self, factor: float) -> Points:
+        """The rows times a factor."""
+        return Points(self.rows * factor, self.sequence, self.group)
+
+    @property
+    def n(self) -> int:
+        return len(self.rows)
+
+    @property
+    def d(self) -> int:
+        return int(self.rows.shape[1])
+
+    def left_out(self, group: int) -> Points:
+        """These points without those of a group, which reuse what was worked out for all."""
+        kept = self.only(self.group != group)
+        kept._whole = (self, group)
+        return kept
+
+    @cached_property
+    def unit(self) -> Points:
+        """The rows divided by their lengths."""
+        if self._whole is not None:
+            whole, group = self._whole
+            return whole.unit.left_out(group)
+        lengths = np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows))
+        return Points(self.rows / lengths[:, None], self.sequence, self.group)
+
+    @cached_property
+    def distinct(self) -> Points:
+        """Each different row once; rows that differ by rounding alone are the same."""
+        if self._whole is not None:
+            whole, group = self._whole
+            return whole.distinct.left_out(group)
+        lengths = np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows))[:, None]
+        keys = np.hstack([self.rows / lengths, np.log(lengths)]) / _SAME
+        keys = np.round(keys) + 0.0  # no −0, whose bytes are not those of 0
+        names = keys.view(np.dtype((np.void, keys.strides[0]))).ravel()
+        _, first, which = np.unique(names, return_index=True, return_inverse=True)
+        if len(first) == self.n:
+            return self
+        # A row that several groups have stays when one of them goes.
+        low, high = (np.full(len(first), fill) for fill in (np.iinfo(np.int64).max, -1))
+        np.minimum.at(low, which, self.group)
+        np.maximum.at(high, which, self.group)
+        order = np.argsort(first)
+        return Points(self.rows[first[order]], self.sequence[first[order]], np.where(low == high, low, -1)[order])
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """The nearest other rows of each row: at least NEIGHBOURS of them, or all there are."""
+        if self._whole is not None:
+            whole, group = self._whole
+            return without(whole.neighbours, whole.rows, whole.group == group, min(NEIGHBOURS, self.n - 1))
+        return nearest(self.rows, max(0, min(_LISTED, self.n - 1)))
+
+    def log_kernel(self, t: float) -> Matrix:
+        """log Σ exp(−‖x_i − x_j‖²/t) over pairs of distinct rows by group, (groups, groups)."""
+        if t not in self._kernels:
+            if self._whole is None:
+                self._kernels[t] = log_kernel_sums(self.rows, self.group, t)
+            else:
+                whole, group = self._whole
+                self._kernels[t] = np.delete(np.delete(whole.log_kernel(t), group, 0), group, 1)
+        return self._kernels[t]
+
+    def check(self, other: Points) -> None:
+        """Refuse what cannot be merged."""
+        if other.d != self.d:
+            raise MergeError(f"cannot merge points of width {other.d} and {self.d}.")
+
+    def __add__(self, other: Points) -> Points:
+        self.check(other)
+        mine, theirs = self.arrays(), other.arrays()
+        return Points.from_arrays({k: np.concatenate([mine[k], theirs[k]]) for k in mine})._sorted()
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The whole state as named arrays, for saving."""
+        return {"rows": self.rows, "sequence": self.sequence, "group": self.group}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Points:
+        """The state that `arrays` returned."""
+        return cls(arrays["rows"], arrays["sequence"], arrays["group"])
+
+
+@dataclass(frozen=True, eq=False)
+class Image:
+    """Rows and what a repair made of them, row by row. A value with `+`.
+
+    rows: n points. image: as many, in the same order, of any width.
+    """
+
+    rows: Points
+    image: Points
+
+    @classmethod
+    def of(cls, rows: Any, image: Any) -> Image:
+        """Rows, (n, d), and their image, (n, e); pairs of which either is zero or not finite are left out."""
+        before, after = block(rows), block(image)
+        sizes = [len(b) + b.zero + b.nonfinite for b in (before, after)]
+        if sizes[0] != sizes[1]:
+            raise InputError(f"got {sizes[0]} rows and an image of {sizes[1]}; give one row for each.")
+        both = np.intersect1d(before.rows.sequence, after.rows.sequence)
+        parts = (Points.of(b).only(np.isin(b.rows.sequence, both)) for b in (before, after))
+        return cls(*parts)
+
+    def __add__(self, other: Image) -> Image:
+        return Image(self.rows + other.rows, self.image + other.image)
