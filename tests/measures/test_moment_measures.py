@@ -229,7 +229,7 @@ def test_a_chosen_spectrum_in_any_basis() -> None:
         assert MEASURES.get(name)(with_spectrum(values, 50, 1)) == pytest.approx(value, rel=1e-9, abs=1e-9), name
     turned = [with_spectrum(values, 50, turn) + 0 for turn in range(4)]
     for m in MEASURES:
-        if m.needs == "moments":
+        if m.needs == "moments" and "rotation" in m.invariant:
             first, *others = (m(rows) for rows in turned)
             assert others == pytest.approx([first] * 3, rel=1e-9, abs=1e-9), m.name
 

@@ -77,11 +77,13 @@ class Groups:
         starts = self.sample.rows.starts()
         return np.repeat(np.arange(len(starts)) % GROUPS, np.diff(np.append(starts, self.sample.n)))
 
-    @cached_property
-    def blocks(self) -> list[Block]:
-        """The rows of each group."""
-        parts = (np.flatnonzero(self._group == g) for g in range(GROUPS))
-        return [block(self.sample.values[p], self.sample.rows.take(p)) for p in parts]
+    def _places(self) -> Iterator[NDArray[np.int64]]:
+        """Where the rows of each group are."""
+        return (np.flatnonzero(self._group == g) for g in range(GROUPS))
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows of each group, one after another: together they would be the sample twice more."""
+        return (block(self.sample.values[at], self.sample.rows.take(at)) for at in self._places())
 
     @cached_property
     def points(self) -> Points:
@@ -93,8 +95,8 @@ class Groups:
         if need == "sample":
             return _split_points(self.points)
         if need == "spectra":  # those of all sequences are there already
-            return _split_parts([self.sample.spectra().only(b.rows.sequence) for b in self.blocks])
-        return _split_parts([_KINDS[need].of(b) for b in self.blocks])
+            return _split_parts([self.sample.spectra().only(self.sample.rows.sequence[at]) for at in self._places()])
+        return _split_parts([_KINDS[need].of(b) for b in self.blocks()])
 
 
 class Split(NamedTuple):
