@@ -89,3 +89,21 @@ def test_links_in_the_documents_lead_somewhere() -> None:
         text = (ROOT / name).read_text("utf-8")
         for target in re.findall(r"\]\((?!https?://)([^)#]+)\)", text):
             assert ((ROOT / name).parent / target).exists(), f"{name} points to {target}"
+
+
+def test_every_measure_has_a_page_made_from_its_record_and_a_picture() -> None:
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    from isotrope.measures import MEASURES
+
+    spec = spec_from_file_location("measure_pages", ROOT / "docs" / "measures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    pages = module_from_spec(spec)
+    spec.loader.exec_module(pages)
+    assert (pages.PAGES / "README.md").read_text("utf-8") == pages.index()
+    for m in MEASURES:
+        again = "run `isotrope scan --measures all -o RUN`, then `python docs/measures.py RUN`"
+        assert (pages.PAGES / f"{m.name}.md").read_text("utf-8") == pages.page(m), again
+        assert m.group is None or "</svg>" in (pages.PICTURES / f"{m.name}.svg").read_text("utf-8"), again
+    assert len(list(pages.PAGES.iterdir())) == len(list(MEASURES)) + 1

@@ -21,14 +21,15 @@ def catalogue(
     if json:
         import json as library
 
-        typer.echo(library.dumps([_record(m) for m in chosen], indent=1, ensure_ascii=False))
+        typer.echo(library.dumps([record(m) for m in chosen], indent=1, ensure_ascii=False))
     elif len(chosen) == 1:
         _show_one(chosen[0])
     else:
         _show_all(chosen)
 
 
-def _record(m: Measure) -> dict[str, Any]:
+def record(m: Measure) -> dict[str, Any]:
+    """All that there is to say about a measure, as plain data."""
     return {
         "name": m.name,
         "title": m.title,
@@ -41,6 +42,7 @@ def _record(m: Measure) -> dict[str, Any]:
         "invariant": sorted(m.invariant),
         "interval": m.estimate,
         "interval_at_n": m.estimate and m.at_n,
+        "interval_words": _interval(m),
         "variants": ["definition", *m.variants],
         "blind": m.blind,
         "wrong": m.wrong or None,
