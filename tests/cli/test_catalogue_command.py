@@ -38,7 +38,7 @@ def test_what_others_get_wrong(isotrope: Command) -> None:
 
 
 def test_an_interval_says_what_it_is_about(isotrope: Command) -> None:
-    assert "of the value at this number of rows" in isotrope("catalogue", "hubness").out
+    assert "of the value at this number of rows" in isotrope("catalogue", "intrinsic_dimension_mle").out
     assert "isotrope.measures.lsds(X, Z)" in isotrope("catalogue", "lsds").out
 
 

@@ -65,10 +65,10 @@ def coverage(need: str, space: Space, size: int = EVERYTHING, times: int = FEW) 
         found, truth = read(need, space, rng, size)
         for m, (low, high) in zip(ESTIMATES[need], found, strict=True):
             true = truth[m.name]
-            if m.name == SHARE and (math.isnan(true) or math.isnan(low)):
-                continue  # shares of no common direction have no truth, and claim none
             slack = 1e-9 * abs(true)  # rounding, where the truth is an end of the range
-            hits.setdefault(m.name, []).append(low - slack <= true <= high + slack)
+            # Shares of no common direction have no truth, and rightly claim none.
+            silent = m.name == SHARE and math.isnan(low)
+            hits.setdefault(m.name, []).append(silent or low - slack <= true <= high + slack)
     return {name: 100 * float(np.mean(h)) for name, h in hits.items()}
 
 

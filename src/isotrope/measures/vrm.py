@@ -86,6 +86,7 @@ def _published(p: Points) -> float:
     better="lower",
     invariant=("rotation", "scale", "shift"),
     slow_bias=True,
+    unsure_bias=True,  # with groups left out, principal components of like strength mix, and the bias is too noisy
     enough=lambda d: 10 * d,
     formula=(
         "mean over directions of (1 − r_j)², r_j = e^{H_j}/√(2πe), H_j Vasicek's entropy (m = ⌊√n + ½⌋, ends clamped) "
