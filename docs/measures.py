@@ -63,7 +63,7 @@ def picture(m: Measure, findings: Findings) -> str:
     """A small chart as SVG: the values over layers with intervals and what an isotropic space would give."""
     readings = [r for r in findings.readings if r.measure == m.name and r.group is None]
     known = [r for r in readings if math.isfinite(r.value)]
-    body = _curve(known) if len(known) > 1 else _number(known[0] if known else readings[0])
+    body = _curve(known, m.estimate) if len(known) > 1 else _number(known[0] if known else readings[0])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
         f'font-family="system-ui, sans-serif" font-size="13">\n<title>{_escaped(m.title)}</title>\n'
@@ -72,7 +72,7 @@ def picture(m: Measure, findings: Findings) -> str:
     )
 
 
-def _curve(readings: list[Reading]) -> str:
+def _curve(readings: list[Reading], estimate: bool) -> str:
     known = [v for r in readings for v in (r.value, r.low, r.high, r.null) if v is not None and math.isfinite(v)]
     low, high = min(known), max(known)
     margin = (high - low) * 0.08 or abs(high) * 0.1 or 1.0
@@ -103,7 +103,7 @@ def _curve(readings: list[Reading]) -> str:
             f'<text x="{_WIDTH - _RIGHT}" y="22" text-anchor="end" fill="#777" font-size="11">dashed: isotropic</text>'
         )
     for i, r in enumerate(readings):
-        if _finite(r.low) and _finite(r.high):
+        if estimate and _finite(r.low) and _finite(r.high):
             ends = f'x1="{x(i):.1f}" x2="{x(i):.1f}" y1="{y(r.low):.1f}" y2="{y(r.high):.1f}"'
             parts.append(f'<line {ends} stroke="#c8553d" stroke-opacity="0.45" stroke-width="6"/>')
     points = " ".join(f"{x(i):.1f},{y(r.value):.1f}" for i, r in enumerate(readings))
