@@ -1,6 +1,6 @@
 """The time of every measure that works from rows, each on its own, at 20,000 × 768, without and with its interval.
 
-Bar: at most 60 s without the interval, on two cores. The time starts at the rows: what measures share is worked out anew.
+Bar: at most 60 s without the interval, on two cores. Each starts at the rows: what measures share is worked out anew.
 """
 
 from __future__ import annotations

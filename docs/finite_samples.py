@@ -15,10 +15,10 @@ D, SEEDS = 64, 5
 
 HEAD = f"""# How measures move with the number of rows
 
-The same two spaces of {D} dimensions, drawn {SEEDS} times at each number of rows n: mean over draws ± their standard deviation.
-Isotropic rows are N(0, I/{D}). The falling spectrum has variances proportional to 1/j, the same total, and a mean as long
-as its spread. A measure whose numbers differ from column to column by more than the ± depends on n: compare it at equal n.
-`lsds` compares the rows with themselves after whitening. Written by `docs/finite_samples.py`.
+Two spaces of {D} dimensions, drawn {SEEDS} times at each number of rows n: mean over draws ± their standard deviation.
+Isotropic rows are N(0, I/{D}). The falling spectrum has variances proportional to 1/j, the same total, and a mean as
+long as its spread. A measure whose numbers differ from column to column by more than the ± depends on n: compare it at
+equal n. `lsds` compares the rows with themselves after whitening. Written by `docs/finite_samples.py`.
 """
 
 
