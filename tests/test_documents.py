@@ -84,8 +84,17 @@ def test_the_thresholds_are_in_the_docs() -> None:
         assert t.evidence in page
 
 
+def test_how_measures_move_with_n_is_shown_for_all_that_work_from_rows() -> None:
+    from isotrope.measures import MEASURES
+
+    page = (ROOT / "docs" / "finite_samples.md").read_text("utf-8")
+    for m in MEASURES:
+        if m.needs in ("moments", "sample", "image"):
+            assert page.count(f"| `{m.name}` |") == 2, m.name
+
+
 def test_links_in_the_documents_lead_somewhere() -> None:
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/verdict.md"):
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/verdict.md", "docs/finite_samples.md"):
         text = (ROOT / name).read_text("utf-8")
         for target in re.findall(r"\]\((?!https?://)([^)#]+)\)", text):
             assert ((ROOT / name).parent / target).exists(), f"{name} points to {target}"

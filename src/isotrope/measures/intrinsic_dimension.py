@@ -102,7 +102,7 @@ _SHARED: dict[str, Any] = {
         "tenth of largest μ left out"
     ),
     paper="Facco, d'Errico, Rodriguez and Laio 2017",
-    blind=_BLIND.format(values="30 and 39"),
+    blind=_BLIND.format(values="37 and 41"),
     wrong="Repeated rows kept: their r₁ is 0. Near-duplicates kept in silence: a dimension of 0.08.",
     **_SHARED,
 )
@@ -134,7 +134,7 @@ def intrinsic_dimension_twonn_error(p: Points) -> float:
     at_n=True,
     formula="inverse of the mean over distinct rows and j < k of log(r_k/r_j), k = 20",
     paper="Levina and Bickel 2004, combined over rows as MacKay and Ghahramani 2005",
-    blind=_BLIND.format(values="27 and 35"),
+    blind=_BLIND.format(values="30 and 37"),
     wrong="The mean of the rows' dimensions, not the inverse of the mean of their inverses: too high by 1/(k − 2).",
     **_SHARED,
 )
