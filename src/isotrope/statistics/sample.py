@@ -20,6 +20,9 @@ _OPTIONAL = ("token", "position", "special")
 #: Rows held beyond the wanted number, as a share of it, before the surplus is dropped; also how much room is made.
 _SLACK = 0.25
 
+#: Columns that are put in order at once; sixteen are a line of the cache.
+_COLUMNS = 16
+
 
 class _Part(NamedTuple):
     """Rows of the table, and what is known of them."""
@@ -134,8 +137,12 @@ class Sample:
             return
         at, known = self._parts[0]
         if len(self._free) or not np.array_equal(at, np.arange(len(at))):
+            # In place, a few columns at a time: a second table would be the peak of a whole scan's memory.
+            for begin in range(0, self.d, _COLUMNS):
+                columns = self._table[:, begin : begin + _COLUMNS]
+                columns[: len(at)] = columns[at]
             # Without a free row, the next one to come makes a new table, and this one can be handed out.
-            self._table, self._free = self._table[at], np.empty(0, np.int64)
+            self._table, self._free = self._table[: len(at)], np.empty(0, np.int64)
             self._parts = [_Part(np.arange(len(at)), known)]
 
     @property
