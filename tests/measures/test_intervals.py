@@ -54,7 +54,7 @@ def read(need: str, space: Space, rng: np.random.Generator, size: int) -> tuple[
     # The spectra of sequences are taken on the sampled ones.
     statistic = SequenceSpectra.of(sample.block()) if need == "spectra" else kinds[need].of(rows)
     values = [m(statistic) for m in ESTIMATES[need]]
-    return intervals(ESTIMATES[need], values, Groups(sample), need), space.truth(statistic)
+    return intervals(ESTIMATES[need], values, Groups(sample, [need]), need), space.truth(statistic)
 
 
 def coverage(need: str, space: Space, size: int = EVERYTHING, times: int = FEW) -> dict[str, float]:
@@ -278,7 +278,7 @@ def sampled(rows: np.ndarray, size: int = EVERYTHING) -> Sample:
 
 def interval(name: str, rows: np.ndarray, size: int = EVERYTHING) -> Interval:
     m = MEASURES.get(name)
-    return intervals([m], [m(rows)], Groups(sampled(rows, size)), "moments")[0]
+    return intervals([m], [m(rows)], Groups(sampled(rows, size), ["moments"]), "moments")[0]
 
 
 def test_the_jackknife_of_a_mean_is_the_textbook_one() -> None:
@@ -310,7 +310,7 @@ def test_below_forty_sequences_there_is_none() -> None:
     rows = np.random.default_rng(3).standard_normal((2 * GROUPS, 2))
     assert all(map(math.isnan, interval("mean_cosine", rows[:-1])))
     assert not any(map(math.isnan, interval("mean_cosine", rows)))
-    assert intervals([], [], Groups(sampled(rows)), "moments") == []
+    assert intervals([], [], Groups(sampled(rows), ["moments"]), "moments") == []
 
 
 def test_a_spectrum_of_few_rows_has_none_and_reaches_back_to_its_value_before_rows_are_ample() -> None:
@@ -327,7 +327,9 @@ def test_a_spectrum_of_few_rows_has_none_and_reaches_back_to_its_value_before_ro
 
 def test_an_undefined_value_has_no_interval() -> None:
     m = MEASURES.get("isoscore")
-    assert all(map(math.isnan, intervals([m], [math.nan], Groups(sampled(np.ones((100, 3)))), "moments")[0]))
+    assert all(
+        map(math.isnan, intervals([m], [math.nan], Groups(sampled(np.ones((100, 3))), ["moments"]), "moments")[0])
+    )
 
 
 @pytest.mark.parametrize("size", [EVERYTHING, 500])
@@ -385,5 +387,5 @@ def test_a_type_left_with_one_occurrence_breaks_no_interval() -> None:
     sample = Sample.empty(8, 10_000)
     sample.add(block(rows, known))
     m = get("self_similarity")
-    low, high = intervals([m], [m(TokenStatistics.of(block(rows, known)))], Groups(sample), "tokens")[0]
+    low, high = intervals([m], [m(TokenStatistics.of(block(rows, known)))], Groups(sample, ["tokens"]), "tokens")[0]
     assert -0.2 < low < 0 < high < 0.2

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
@@ -19,7 +19,6 @@ from scipy import stats
 from isotrope.errors import Undefined
 from isotrope.measures.measure import Measure
 from isotrope.statistics import (
-    Block,
     Moments,
     Points,
     Sample,
@@ -68,8 +67,8 @@ _KINDS: dict[str, Any] = {
 class Groups:
     """A sample's sequences, dealt out to GROUPS groups in the order of their hash."""
 
-    def __init__(self, sample: Sample) -> None:
-        self.sample = sample
+    def __init__(self, sample: Sample, needs: Collection[str]) -> None:
+        self.sample, self.needs = sample, needs
 
     @cached_property
     def _group(self) -> NDArray[np.int64]:
@@ -81,9 +80,16 @@ class Groups:
         """Where the rows of each group are."""
         return (np.flatnonzero(self._group == g) for g in range(GROUPS))
 
-    def blocks(self) -> Iterator[Block]:
-        """The rows of each group, one after another: together they would be the sample twice more."""
-        return (block(self.sample.values[at], self.sample.rows.take(at)) for at in self._places())
+    @cached_property
+    def _parts(self) -> dict[str, list[Any]]:
+        """The statistics of each group, by kind; one block at a time, which serves all kinds."""
+        sample, kinds = self.sample, [kind for kind in _KINDS if kind in self.needs]
+        parts: dict[str, list[Any]] = {kind: [] for kind in kinds}
+        for at in self._places():
+            rows = block(sample.values[at], sample.rows.take(at))
+            for kind in kinds:
+                parts[kind].append(_KINDS[kind].of(rows))
+        return parts
 
     @cached_property
     def points(self) -> Points:
@@ -96,7 +102,7 @@ class Groups:
             return _split_points(self.points)
         if need == "spectra":  # those of all sequences are there already
             return _split_parts([self.sample.spectra().only(self.sample.rows.sequence[at]) for at in self._places()])
-        return _split_parts([_KINDS[need].of(b) for b in self.blocks()])
+        return _split_parts(self._parts.pop(need))
 
 
 class Split(NamedTuple):

@@ -108,7 +108,8 @@ def read(
     spectra = None
     if summary.sample is not None and summary.sequences is not None and any(m.needs == "spectra" for m in measures):
         spectra = summary.sample.spectra()
-    groups = None if summary.sample is None else Groups(summary.sample)
+    needs = dict.fromkeys(m.needs for m in measures if m.needs != "layers")
+    groups = None if summary.sample is None else Groups(summary.sample, [n for n in needs if getattr(summary, n, None)])
     statistics: dict[str, Any] = {
         "moments": summary.moments,
         "tokens": summary.tokens,
@@ -117,7 +118,7 @@ def read(
         "sample": groups.points if groups is not None and any(m.needs == "sample" for m in measures) else None,
     }
     found: dict[str, Reading] = {}
-    for need in dict.fromkeys(m.needs for m in measures if m.needs != "layers"):
+    for need in needs:
         wanted = [m for m in measures if m.needs == need]
         for m in wanted:
             start = Reading(layer, m.name, math.nan, seed=seed, group=group)

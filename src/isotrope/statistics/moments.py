@@ -14,6 +14,7 @@ from scipy.linalg import blas
 
 from isotrope.errors import MergeError
 from isotrope.statistics.block import Block
+from isotrope.statistics.tridiagonal import spectra
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -187,13 +188,8 @@ class Moments:
 
     @cached_property
     def _spectra(self) -> Matrix:
-        """Eigenvalues of the centred and of the uncentred sums of products, descending, (2, d).
-
-        Solved together, because numpy lets other threads run only beside stacks of more than some hundred rows.
-        """
-        both = np.stack([self.scatter, self.scatter])
-        both[1] += np.outer(self.n * self.mean, self.mean)
-        return np.asarray(np.linalg.eigvalsh(both)[:, ::-1], dtype=np.float64)
+        """Eigenvalues of the centred and of the uncentred sums of products, descending, (2, d)."""
+        return spectra(self.scatter, self.n, self.mean)
 
     @property
     def _fine_singular_values(self) -> Vector:
