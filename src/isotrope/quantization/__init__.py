@@ -28,6 +28,8 @@ _QUANTIZERS: dict[tuple[Engine, Kind], tuple[str, str]] = {
     ("faiss", "product"): ("faiss_reference", "product"),
 }
 
+_LARGEST, _LARGEST_FLOAT32 = 1e140, 1e30
+
 
 def quantize(
     rows: NDArray[Any],
@@ -49,8 +51,10 @@ def quantize(
     if (engine, kind) not in _QUANTIZERS:
         known = ", ".join(f"{e} {k}" for e, k in _QUANTIZERS)
         raise InputError(f"there is no quantizer {engine!r} {kind!r}; there are: {known}.")
-    if codebooks < 1 or size < 2:
-        raise InputError(f"expected at least 1 codebook of at least 2 cells, got {codebooks} of {size}.")
+    if codebooks < 1 or size < 2 or seed < 0:
+        raise InputError(
+            f"expected at least 1 codebook of at least 2 cells and a seed from 0, got {codebooks}, {size}, {seed}."
+        )
     rows = _checked(np.asarray(rows))
     _check_distinct(rows, size)
     if kind == "product" and rows.shape[1] % codebooks:
@@ -61,16 +65,19 @@ def quantize(
 
 
 def _checked(rows: NDArray[Any]) -> NDArray[np.floating[Any]]:
-    """Rows as float32 or float64, finite."""
+    """Rows as float32 or float64, none so large that its square or a sum leaves that type."""
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise InputError(f"expected rows of shape (n, d) with d >= 1, got an array of shape {rows.shape}.")
     if rows.dtype.kind not in "fiub":
         raise InputError(f"expected rows of real numbers, got an array of type {rows.dtype}.")
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float32 if rows.dtype == np.float16 else np.float64)
-    if not np.isfinite(rows).all():
-        raise InputError("the rows to quantize hold NaN or infinity; leave those rows out first.")
-    return rows
+    largest = max(rows.max(initial=0), -rows.min(initial=0))
+    if not largest < _LARGEST:
+        raise InputError(
+            f"the rows to quantize hold NaN, infinity or numbers beyond {_LARGEST:g}; leave them out first."
+        )
+    return rows.astype(np.float64) if largest > _LARGEST_FLOAT32 else rows
 
 
 def _check_distinct(rows: NDArray[np.floating[Any]], size: int) -> None:
