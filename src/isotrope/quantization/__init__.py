@@ -28,6 +28,7 @@ _QUANTIZERS: dict[tuple[Engine, Kind], tuple[str, str]] = {
     ("faiss", "product"): ("faiss_reference", "product"),
 }
 
+#: What float64 and float32 rows may hold at most, so that squares and differences stay within their type.
 _LARGEST, _LARGEST_FLOAT32 = 1e140, 1e30
 
 

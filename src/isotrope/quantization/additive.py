@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isotrope.quantization.centring import centred
 from isotrope.quantization.codebooks import least_squares
 from isotrope.quantization.kmeans import nearest
-from isotrope.quantization.quantized import Codes, Floats, Quantized
+from isotrope.quantization.quantized import Codes, Floats, Quantized, sums_of_codewords
 from isotrope.quantization.search import BLOCK, GPU_BLOCK, Search, gpu
 from isotrope.quantization.threads import blocks, threads
 
@@ -91,7 +91,7 @@ class _Work:
         if few == len(rows):
             return codes
         starts = self.rng.choice(few, min(few, self.size * _STARTS_PER_CELL), replace=False)
-        sums = _sums(self.solve(rows[:few], codes).astype(np.float32), codes[:, starts])
+        sums = sums_of_codewords(self.solve(rows[:few], codes).astype(np.float32), codes[:, starts])
         return np.hstack([codes, codes[:, starts][:, nearest(rows[few:], sums, self.pool)]])
 
     def finish(self, rows: Rows, codes: Codes) -> tuple[Codes, Floats]:
@@ -127,14 +127,6 @@ class _Work:
         narrow = words.astype(np.float32)
 
         def squares(part: slice) -> float:
-            return float(np.square(rows[part] - _sums(narrow, codes[:, part])).sum(dtype=np.float64))
+            return float(np.square(rows[part] - sums_of_codewords(narrow, codes[:, part])).sum(dtype=np.float64))
 
         return sum(self.pool.map(squares, blocks(len(rows), BLOCK)))
-
-
-def _sums(words: NDArray[Any], codes: Codes) -> NDArray[Any]:
-    """Σ_m words[m, codes[m]], (n, d)."""
-    total = words[0, codes[0]]
-    for m in range(1, len(words)):
-        total += words[m, codes[m]]
-    return total

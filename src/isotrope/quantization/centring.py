@@ -32,6 +32,11 @@ def centred(rows: NDArray[np.floating[Any]]) -> Centred:
     # The mean in the rows' own type: rows that are close to it lose nothing when it is taken off.
     mean = rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
     offsets = rows - mean
-    largest = max(float(offsets.max()), -float(offsets.min()))
-    scale = 2.0 ** np.ceil(np.log2(largest)) if largest else 1.0
+    scale = power_of_two(offsets)
     return Centred((offsets / rows.dtype.type(scale)).astype(np.float32, copy=False), mean.astype(np.float64), scale)
+
+
+def power_of_two(values: NDArray[np.floating[Any]]) -> float:
+    """The smallest power of two that none of the values is beyond; 1 where all are zero."""
+    largest = max(float(values.max()), -float(values.min()))
+    return float(2.0 ** np.ceil(np.log2(largest))) if largest else 1.0

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, MissingExtra
+from isotrope.quantization.centring import power_of_two
 from isotrope.quantization.quantized import Codes, Kind, Quantized
 
 
@@ -34,7 +35,7 @@ def _quantized(
     faiss = _faiss()
     d = rows.shape[1]
     # A power of two changes no digit, and keeps the squares within float32.
-    scale = 2.0 ** np.ceil(np.log2(max(float(rows.max()), -float(rows.min()))))
+    scale = power_of_two(rows)
     values = np.ascontiguousarray(rows / scale, dtype=np.float32)
     quantizer.train(values)
     codes: Codes = faiss.unpack_bitstrings(quantizer.compute_codes(values), codebooks, _bits(size)).astype(np.int64)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ Kind: TypeAlias = Literal["additive", "product"]
 Engine: TypeAlias = Literal["own", "faiss"]
 Codes: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
+Float = TypeVar("Float", np.float32, np.float64)
 
 #: Rows whose reconstruction is held at once.
 _BLOCK = 4096
@@ -30,7 +31,8 @@ class Quantized:
     kinds reconstruct alike. mean: (d,), taken off before quantizing, zero where the engine did not.
     kind, engine: the quantizer. seed: where its chance came from. settings: all else that it was told.
 
-    >>> q = Quantized(np.array([[0, 1]]), np.array([[[1.0], [2.0]], [[10.0], [20.0]]]), np.zeros(1), "additive", "own", 0)
+    >>> words = np.array([[[1.0], [2.0]], [[10.0], [20.0]]])
+    >>> q = Quantized(np.array([[0, 1]]), words, np.zeros(1), "additive", "own", seed=0)
     >>> q.reconstruct().tolist(), q.counts.tolist(), q.errors(np.array([[24.0]])).tolist()
     ([[21.0]], [[1, 0], [0, 1]], [3.0])
     """
@@ -59,23 +61,24 @@ class Quantized:
 
     def reconstruct(self) -> Floats:
         """The rows as the codebooks give them back, (n, d)."""
-        return self.mean + self._sums(slice(None))
+        return self.mean + sums_of_codewords(self.codebooks, self.codes.T)
 
     def errors(self, rows: NDArray[Any]) -> Floats:
         """‖x − x'‖ of each of the rows that were quantized, (n,), in float64 about the mean."""
         expected = (len(self), self.codebooks.shape[2])
         if rows.shape != expected:
             raise InputError(f"expected the {expected} rows that were quantized, got an array of shape {rows.shape}.")
-        lengths = [np.linalg.norm((rows[part] - self.mean) - self._sums(part), axis=1) for part in self._parts()]
-        return np.concatenate(lengths)
+        lengths = np.empty(len(self))
+        for start in range(0, len(self), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            sums = sums_of_codewords(self.codebooks, self.codes[part].T)
+            lengths[part] = np.linalg.norm((rows[part] - self.mean) - sums, axis=1)
+        return lengths
 
-    def _sums(self, part: slice) -> Floats:
-        """Σ_m codebooks[m, codes[:, m]] of some of the rows."""
-        codes = self.codes[part]
-        total = self.codebooks[0, codes[:, 0]]
-        for m in range(1, len(self.codebooks)):
-            total += self.codebooks[m, codes[:, m]]
-        return total
 
-    def _parts(self) -> Iterator[slice]:
-        return (slice(start, start + _BLOCK) for start in range(0, len(self), _BLOCK))
+def sums_of_codewords(codebooks: NDArray[Float], codes: Codes) -> NDArray[Float]:
+    """Σ_m codebooks[m, codes[m]], (n, d), for codebooks (M, k, d) and codes (M, n)."""
+    total: NDArray[Float] = codebooks[0, codes[0]]
+    for m in range(1, len(codebooks)):
+        total += codebooks[m, codes[m]]
+    return total
