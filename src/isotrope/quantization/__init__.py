@@ -73,7 +73,7 @@ def _checked(rows: NDArray[Any]) -> NDArray[np.floating[Any]]:
         raise InputError(f"expected rows of real numbers, got an array of type {rows.dtype}.")
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float32 if rows.dtype == np.float16 else np.float64)
-    largest = max(rows.max(initial=0), -rows.min(initial=0))
+    largest = max(float(rows.max(initial=0)), -float(rows.min(initial=0)))
     if not largest < _LARGEST:
         raise InputError(
             f"the rows to quantize hold NaN, infinity or numbers beyond {_LARGEST:g}; leave them out first."

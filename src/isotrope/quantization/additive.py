@@ -78,8 +78,7 @@ class _Work:
         for step in range(1, steps + 1):
             words = self.solve(rows, codes)
             noise = self.rng.standard_normal(words.shape, dtype=np.float32) * spread
-            words += noise * (np.sqrt(1 - step / steps) / codebooks)
-            codes = self.search(rows, words, codes)
+            codes = self.search(rows, words + noise * (np.sqrt(1 - step / steps) / codebooks), codes)
         return codes
 
     def spread(self, rows: Rows, codes: Codes) -> Codes:
