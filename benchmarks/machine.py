@@ -17,7 +17,7 @@ def describe() -> str:
         names = [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if "model name" in line]
         name = f"{len(names)} × {names[0]}" if names else name
     versions = []
-    for package in ("isotrope", "numpy", "scipy", "torch", "transformers", "scikit-learn", "spectralyte"):
+    for package in ("isotrope", "numpy", "scipy", "torch", "transformers", "scikit-learn", "spectralyte", "faiss-cpu"):
         try:
             versions.append(f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:

@@ -1,0 +1,92 @@
+"""Quantizers: rows as sums of few codewords, and how well and how evenly that goes.
+
+>>> import numpy as np
+>>> q = quantize(np.random.default_rng(0).normal(size=(500, 8)), "product", codebooks=4, size=16)
+>>> q.codes.shape, q.codebooks.shape
+((500, 4), (4, 16, 8))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError, Undefined
+from isotrope.quantization.quantized import Engine, Kind, Quantized
+
+__all__ = ["Engine", "Kind", "Quantized", "quantize"]
+
+#: The function behind each quantizer, as module and name: what is not used is not loaded.
+_QUANTIZERS: dict[tuple[Engine, Kind], tuple[str, str]] = {
+    ("own", "additive"): ("additive", "additive"),
+    ("own", "product"): ("product", "product"),
+    ("faiss", "additive"): ("faiss_reference", "additive"),
+    ("faiss", "product"): ("faiss_reference", "product"),
+}
+
+#: What float64 and float32 rows may hold at most, so that squares and differences stay within their type.
+_LARGEST, _LARGEST_FLOAT32 = 1e140, 1e30
+
+
+def quantize(
+    rows: NDArray[Any],
+    kind: Kind = "additive",
+    *,
+    codebooks: int = 4,
+    size: int = 256,
+    seed: int = 0,
+    engine: Engine = "own",
+) -> Quantized:
+    """Train a quantizer on rows, (n, d), and write each of them as one codeword of each codebook.
+
+    kind: "additive" (sums of full-width codewords, LSQ++) or "product" (one codeword for each d / M coordinates).
+    size: cells of each codebook. engine: our own, or faiss as the reference. Raises Undefined with the reason where
+    there are fewer different rows than cells, or where the width cannot be divided among the codebooks.
+
+    Martinez, Zakhmi, Hoos and Little 2018 (LSQ++); Jégou, Douze and Schmid 2011 (product).
+    """
+    if (engine, kind) not in _QUANTIZERS:
+        known = ", ".join(f"{e} {k}" for e, k in _QUANTIZERS)
+        raise InputError(f"there is no quantizer {engine!r} {kind!r}; there are: {known}.")
+    if codebooks < 1 or size < 2 or seed < 0:
+        raise InputError(
+            f"expected at least 1 codebook of at least 2 cells and a seed from 0, got {codebooks}, {size}, {seed}."
+        )
+    rows = _checked(np.asarray(rows))
+    _check_distinct(rows, size)
+    if kind == "product" and rows.shape[1] % codebooks:
+        raise Undefined(f"the width {rows.shape[1]} cannot be divided among {codebooks} codebooks")
+    module, name = _QUANTIZERS[engine, kind]
+    function: Callable[..., Quantized] = getattr(import_module(f"{__name__}.{module}"), name)
+    return function(rows, codebooks, size, seed)
+
+
+def _checked(rows: NDArray[Any]) -> NDArray[np.floating[Any]]:
+    """Rows as float32 or float64, none so large that its square or a sum leaves that type."""
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise InputError(f"expected rows of shape (n, d) with d >= 1, got an array of shape {rows.shape}.")
+    if rows.dtype.kind not in "fiub":
+        raise InputError(f"expected rows of real numbers, got an array of type {rows.dtype}.")
+    if rows.dtype not in (np.float32, np.float64):
+        rows = rows.astype(np.float32 if rows.dtype == np.float16 else np.float64)
+    largest = max(float(rows.max(initial=0)), -float(rows.min(initial=0)))
+    if not largest < _LARGEST:
+        raise InputError(
+            f"the rows to quantize hold NaN, infinity or numbers beyond {_LARGEST:g}; leave them out first."
+        )
+    return rows.astype(np.float64) if largest > _LARGEST_FLOAT32 else rows
+
+
+def _check_distinct(rows: NDArray[np.floating[Any]], size: int) -> None:
+    """Refuse fewer different rows than cells: each could have a cell of its own, and chance would say which."""
+    seen: set[bytes] = set()
+    for row in rows:
+        seen.add((row + 0.0).tobytes())  # so that -0 and 0 are the same
+        if len(seen) == size:
+            return
+    what = f"{len(rows):,} rows" if len(seen) == len(rows) else f"{len(seen):,} different rows among {len(rows):,}"
+    raise Undefined(f"{what} are fewer than the {size} cells of a codebook, so nothing is left to measure")
