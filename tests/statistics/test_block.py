@@ -50,7 +50,7 @@ def test_every_real_type_is_taken(dtype: type, kept: type) -> None:
     rows = np.array([[1, 0], [1, 1]], dtype=dtype)
     found = block(rows)
     assert found.values.dtype == kept
-    np.testing.assert_array_equal(found.wide, [[1.0, 0.0], [1.0, 1.0]])
+    np.testing.assert_array_equal(found.values, [[1.0, 0.0], [1.0, 1.0]])
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64, torch.int64])

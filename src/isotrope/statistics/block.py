@@ -42,11 +42,6 @@ class Block:
         return len(self.norms)
 
     @cached_property
-    def wide(self) -> NDArray[np.float64]:
-        """The rows in float64, (n, d)."""
-        return self.values.astype(np.float64, copy=False)
-
-    @cached_property
     def offsets(self) -> NDArray[np.float64]:
         """Rows − shift in float64 numpy, (n, d), for sums by token type and by sequence."""
         centred = self.centred.double() if _is_torch(self.centred) else self.centred

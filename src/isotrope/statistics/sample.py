@@ -20,6 +20,9 @@ _OPTIONAL = ("token", "position", "special")
 #: Rows held beyond the wanted number, as a share of it, before the surplus is dropped; also how much room is made.
 _SLACK = 0.25
 
+#: Bytes of a table up to which it is asked for at once; beyond, it is doubled as it fills.
+_RESERVED = 256_000_000
+
 #: Columns that are put in order at once; sixteen are a line of the cache.
 _COLUMNS = 16
 
@@ -96,7 +99,10 @@ class Sample:
     def _grow(self, values: NDArray[np.floating[Any]]) -> None:
         """A larger table with room for more rows; the old one, which may have been handed out, stays as it is."""
         room = len(self._table)
-        more = max(len(values), min(room, int((1 + _SLACK) * self.size) + len(values) - room))
+        whole = int((1 + _SLACK) * self.size) + len(values)
+        # Room that is not written to takes no memory yet, so a table of usual size is asked for whole at once.
+        reserved = whole if whole * self.d * values.itemsize <= _RESERVED else 2 * room
+        more = max(len(values), min(reserved, whole) - room)
         kind = values.dtype if room == 0 else np.result_type(self._table, values)
         table = np.empty((room + more, self.d), kind)
         table[:room] = self._table.reshape(room, self.d)
@@ -163,7 +169,7 @@ class Sample:
     def spectra(self) -> SequenceSpectra:
         """The spectra of the sampled sequences, worked out once."""
         if self._spectra is None:
-            self._spectra = SequenceSpectra.of(self.block())
+            self._spectra = SequenceSpectra.of_rows(self.values, self.rows)
         return self._spectra
 
     def block(self) -> Block:

@@ -10,9 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import MergeError
+from isotrope.sources.batch import Rows
 from isotrope.statistics.block import Block
 
 Vector = NDArray[np.float64]
+
+#: Rows decomposed at once, about: few enough to stay near the processor.
+_ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,21 +39,28 @@ class SequenceSpectra:
 
     @classmethod
     def of(cls, rows: Block) -> SequenceSpectra:
-        """The spectra of a block of whole sequences, sequences of one length decomposed together."""
-        begin = rows.rows.starts()
+        """The spectra of a block of whole sequences."""
+        return cls.of_rows(rows.values, rows.rows)
+
+    @classmethod
+    def of_rows(cls, rows: NDArray[np.floating[Any]], known: Rows) -> SequenceSpectra:
+        """The spectra of rows, (n, d), of whole sequences, some sequences of one length decomposed together."""
+        begin = known.starts()
         length = np.diff(np.append(begin, len(rows)))
-        d = rows.values.shape[1]
+        d = rows.shape[1]
         kept = np.flatnonzero(length > 1)
-        ids, begin, length = rows.rows.sequence[begin[kept]], begin[kept], length[kept]
+        ids, begin, length = known.sequence[begin[kept]], begin[kept], length[kept]
         starts = np.append(0, np.cumsum(np.minimum(length, d)))
         values = np.empty(int(starts[-1]))
         for size in np.unique(length):
-            which = np.flatnonzero(length == size)
-            stack = rows.wide[begin[which][:, None] + np.arange(size)]
-            flat = stack @ stack.transpose(0, 2, 1) if size <= d else stack.transpose(0, 2, 1) @ stack
-            squares = np.linalg.eigvalsh(flat)[:, ::-1]
-            floor = np.maximum(squares[:, :1], 0) * (32 * np.finfo(np.float64).eps)
-            values[starts[which][:, None] + np.arange(min(size, d))] = np.sqrt(np.where(squares > floor, squares, 0.0))
+            alike = np.flatnonzero(length == size)
+            for which in np.array_split(alike, -(-len(alike) * size // _ROWS)):
+                stack = rows[begin[which][:, None] + np.arange(size)].astype(np.float64, copy=False)
+                flat = stack @ stack.transpose(0, 2, 1) if size <= d else stack.transpose(0, 2, 1) @ stack
+                squares = np.linalg.eigvalsh(flat)[:, ::-1]
+                floor = np.maximum(squares[:, :1], 0) * (32 * np.finfo(np.float64).eps)
+                found = np.sqrt(np.where(squares > floor, squares, 0.0))
+                values[starts[which][:, None] + np.arange(min(size, d))] = found
         return cls(d, values, starts, ids)._take(np.argsort(ids, kind="stable"))
 
     def __len__(self) -> int:
