@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,13 +19,13 @@ from isotrope.engines import local
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
 from isotrope.measures import Measure, select
-from isotrope.measures.intervals import GROUPS
-from isotrope.measures.readings import Nulls, read, read_across
+from isotrope.measures.intervals import GROUPS, Groups
+from isotrope.measures.readings import Nulls, read, read_across, statistic
 from isotrope.provenance import provenance
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Layer, Source
 from isotrope.sources.inputs import Input
-from isotrope.statistics import Collection, Moments, Points, Sample, Summary, Wanted, block
+from isotrope.statistics import Collection, Moments, Sample, Summary, Wanted, block
 from isotrope.store import Run
 from isotrope.tables import tables
 from isotrope.verdict import judge
@@ -243,14 +244,15 @@ def measure(X: Any, names: str | list[str] | None = None, *, sample: int = 20_00
     if names is None:
         chosen = [m for m in chosen if m.needs == "moments"]
     _refuse_images(chosen)
-    if other := [m for m in chosen if m.needs not in ("moments", "sample")]:
+    if other := [m for m in chosen if m.needs not in ("moments", "sample", "cells")]:
         raise InputError(f"{other[0].name} cannot be taken from rows alone: it needs {other[0].needs}; use scan.")
     source = ArraySource(X, exact=True)
     moments, compared = Moments.empty(source.width), Sample.empty(source.width, sample, seed)
     for batch in source.batches():
         rows = block(batch.layers[0], batch.rows)
         moments += Moments.of(rows)
-        if any(m.needs == "sample" for m in chosen):
+        if any(m.needs != "moments" for m in chosen):
             compared.add(rows)
-    statistics: dict[str, Any] = {"moments": moments, "sample": Points.of(compared.block())}
-    return {m.name: m(statistics[m.needs]) for m in chosen}
+    summary, groups = Summary(moments, sample=compared), Groups(compared, ())
+    statistics = {kind: statistic(kind, summary, groups, seed)[0] for kind in {m.statistic for m in chosen}}
+    return {m.name: math.nan if statistics[m.statistic] is None else m(statistics[m.statistic]) for m in chosen}

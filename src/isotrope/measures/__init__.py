@@ -13,5 +13,6 @@ for _module in pkgutil.iter_modules(__path__):
 
 # After the imports, so that a measure's name stands for the measure and not for the file it is in.
 globals().update({record.name: record for record in MEASURES})
+globals().update({n.removesuffix("_additive"): get(n) for n in MEASURES.names() if n.endswith("_additive")})
 
 __all__ = ["GROUPS", "MEASURES", "Measure", "get", "select"]

@@ -32,6 +32,12 @@ def gini(values: NDArray[np.float64]) -> float:
     return float(above.sum()) * 2.0 / p
 
 
+def enrichment(values: NDArray[np.float64]) -> float:
+    """`eee` of eigenvalues in descending order, (p,)."""
+    p = len(values)
+    return gini(values) - (float(values[0] / values.sum()) - 1.0 / p) / p
+
+
 @measure(
     "moments",
     title="Eigenvalue early enrichment",
@@ -46,9 +52,7 @@ def gini(values: NDArray[np.float64]) -> float:
 )
 def eee(m: Moments) -> float:
     """Area between the cumulative eigenvalues and the straight line, without the origin."""
-    values = _eigenvalues(m)
-    p = len(values)
-    return gini(values) - (float(values[0] / values.sum()) - 1.0 / p) / p
+    return enrichment(_eigenvalues(m))
 
 
 @measure(

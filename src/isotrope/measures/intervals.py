@@ -18,6 +18,7 @@ from scipy import stats
 
 from isotrope.errors import Undefined
 from isotrope.measures.measure import Measure
+from isotrope.quantization.cells import Cells
 from isotrope.statistics import (
     Moments,
     Points,
@@ -55,7 +56,7 @@ class Interval(NamedTuple):
 NONE = Interval(math.nan, math.nan)
 
 #: Needs whose values are those of the sample alone, however many sequences there are.
-_OF_THE_SAMPLE = ("spectra", "sample")
+_OF_THE_SAMPLE = ("spectra", "sample", "cells")
 
 _KINDS: dict[str, Any] = {
     "moments": Moments,
@@ -96,10 +97,12 @@ class Groups:
         """All rows of the sample, with the group of each."""
         return Points.of(self.sample.block(), self._group)
 
-    def split(self, need: str) -> Split:
-        """The statistic of all groups, of all but one, and of halves."""
+    def split(self, need: str, cells: Cells | None = None) -> Split:
+        """The statistic of all groups, of all but one, and of halves; cells are those of the points."""
         if need == "sample":
             return _split_points(self.points)
+        if cells is not None:
+            return _split_points(cells)
         if need == "spectra":  # those of all sequences are there already
             return _split_parts([self.sample.spectra().only(self.sample.rows.sequence[at]) for at in self._places()])
         return _split_parts(self._parts.pop(need))
@@ -119,23 +122,26 @@ def _split_parts(parts: Sequence[Any]) -> Split:
     return Split(total, (cut(part) for part in parts), lambda: [_sum(parts[0::2]), _sum(parts[1::2])])
 
 
-def _split_points(points: Points) -> Split:
+def _split_points(points: Points | Cells) -> Split:
     left_out = (points.left_out(g) for g in range(GROUPS))
     return Split(points, left_out, lambda: [points.only(points.group % 2 == side) for side in (0, 1)])
 
 
-def intervals(measures: Sequence[Measure], values: Sequence[float], groups: Groups, need: str) -> list[Interval]:
-    """The interval of each measure of one need, whose values on all rows are given.
+def intervals(
+    measures: Sequence[Measure], values: Sequence[float], groups: Groups, need: str, cells: Cells | None = None
+) -> list[Interval]:
+    """The interval of each measure of one need, whose values on all rows are given; cells: those that are needed.
 
     Where the sample holds S_s of S sequences, its bias is taken as S_s/S and its standard error as √(S_s/S) of what
     the sample shows, unless the value is the sample's own. Where the bias may shrink more slowly (`slow_bias`), the
     interval spans all rates from 1/n down to the slowest; where a sample does not tell (`unsure_bias`), everything from
     no bias to all that the sample shows. Where a measure depends on n by its nature (`at_n`), no bias is taken out.
+    Those of cells are given the trained codebooks: other points in the same cells.
     """
     sample = groups.sample
     if not measures or sample.taken < 2 * GROUPS:
         return [NONE] * len(measures)
-    total, left_out, halves_of = groups.split(need)
+    total, left_out, halves_of = groups.split(need, cells)
     rows = sample.n / total.d
     share = 1.0 if need in _OF_THE_SAMPLE else sample.taken / sample.sequences
     whole = [_quantity(m, total) for m in measures]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -10,17 +11,19 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from isotrope.errors import InputError, Undefined
+from isotrope.quantization import check_settings
+from isotrope.quantization.cells import Cells
 from isotrope.registry import Registry
 from isotrope.statistics import Image, Moments, Points, block
 
 #: What a measure is computed from.
-Need: TypeAlias = Literal["moments", "tokens", "sequences", "spectra", "sample", "image", "layers"]
+Need: TypeAlias = Literal["moments", "tokens", "sequences", "spectra", "sample", "cells", "image", "layers"]
 
 #: What leaves a measure unchanged: a rotation or a scaling of all rows, a shift of all rows by one vector.
 Invariance: TypeAlias = Literal["rotation", "scale", "shift"]
 
 #: The groups that `--measures` accepts.
-GROUPS = ("moments", "tokens", "sequences", "spread", "neighbours")
+GROUPS = ("moments", "tokens", "sequences", "spread", "neighbours", "quantized")
 
 #: The group of a measure that names none, by what it needs. A scan has no image of its rows, so that no group has it.
 _GROUP_OF: dict[Need, str | None] = {
@@ -30,6 +33,7 @@ _GROUP_OF: dict[Need, str | None] = {
     "sequences": "sequences",
     "spectra": "sequences",
     "sample": "spread",
+    "cells": "quantized",
     "image": None,
 }
 
@@ -79,7 +83,8 @@ class Measure:
         otherwise.
     enough: rows below which its value tells more of their number than of the space, as a function of d. note: what to
         know of its value on a statistic, None if nothing.
-    variants: other definitions by name, such as "published". parameters: those that its name stands for.
+    variants: other definitions by name, such as "published". parameters: those that its name stands for, of the
+        function or, for cells, of the quantizer.
     """
 
     name: str
@@ -117,9 +122,16 @@ class Measure:
     def value(self, data: Any, image: Any = None, *, variant: str = "definition", **parameters: Any) -> float:
         """The value; raises Undefined with the reason where there is none."""
         function = self._variant(variant)
-        return float(function(self._statistic(data, image), **{**self.parameters, **parameters}))
+        chosen = {**self.parameters, **parameters}
+        statistic = self._statistic(data, image, chosen)
+        return float(function(statistic) if self.needs == "cells" else function(statistic, **chosen))
 
-    def _statistic(self, data: Any, image: Any) -> Any:
+    @property
+    def statistic(self) -> tuple[Any, ...]:
+        """What tells the statistic that it needs from others: its kind and, for cells, the quantizer's settings."""
+        return (self.needs, *(self.parameters.items() if self.needs == "cells" else ()))
+
+    def _statistic(self, data: Any, image: Any, parameters: Mapping[str, Any]) -> Any:
         """What the function takes, made of rows where rows were given."""
         if (image is not None) != (self.needs == "image" and _are_rows(data)):
             pair = f"{self.name}(X, Z)" if self.needs == "image" else f"{self.name}(X)"
@@ -128,9 +140,10 @@ class Measure:
             return Image.of(_array(data), _array(image))
         if not _are_rows(data):
             return data
-        if self.needs not in _OF_ROWS:
+        if self.needs not in (*_OF_ROWS, "cells"):
             raise InputError(f"{self.name} cannot be taken from rows alone: it needs {self.needs}.")
-        return _OF_ROWS[self.needs].of(block(_array(data)))
+        rows = block(_array(data))
+        return Cells.of(Points.of(rows), **parameters) if self.needs == "cells" else _OF_ROWS[self.needs].of(rows)
 
     def _variant(self, name: str) -> Callable[..., float]:
         if name == "definition":
@@ -218,15 +231,33 @@ def measure(
     return register
 
 
+#: Settings of a quantizer at the end of a name: codebooks and cells of each.
+_SETTINGS = re.compile(r"(\w+)_(\d+)x(\d+)")
+
+
 def get(name: str) -> Measure:
-    """The measure of that name; a family takes its parameter from the name (`explained_variance_7`).
+    """The measure of that name; a family takes its parameters from the name.
+
+    A quantized measure without its quantizer's name is the additive one's.
 
     >>> get("explained_variance_7").parameters
     {'k': 7}
+    >>> get("point_patchiness").name
+    'point_patchiness_additive'
+    >>> get("point_patchiness_product_8x64").parameters
+    {'kind': 'product', 'codebooks': 8, 'size': 64}
     >>> get("isoscor")
     Traceback (most recent call last):
     isotrope.errors.InputError: there is no measure 'isoscor'; did you mean 'isoscore'?
     """
+    if found := _SETTINGS.fullmatch(name):
+        base = get(found[1])
+        if base.needs == "cells":
+            check_settings(codebooks=int(found[2]), size=int(found[3]))
+            settings = {**base.parameters, "codebooks": int(found[2]), "size": int(found[3])}
+            return replace(base, name=f"{base.name}_{found[2]}x{found[3]}", parameters=settings)
+    if name not in MEASURES and f"{name}_additive" in MEASURES:
+        return MEASURES.get(f"{name}_additive")
     stem, _, number = name.rpartition("_")
     family = f"{stem}_1"
     if name not in MEASURES and number.isdigit() and int(number) > 0 and family in MEASURES:
@@ -240,6 +271,8 @@ def select(names: str | list[str] | None) -> list[Measure]:
 
     >>> [m.name for m in select("isoscore, eee")]
     ['isoscore', 'eee']
+    >>> len(select("quantized")), len(select("quantized_8x64"))
+    (16, 16)
     """
     parts = ["all"] if names is None else names.split(",") if isinstance(names, str) else list(names)
     chosen: dict[str, Measure] = {}
@@ -248,6 +281,8 @@ def select(names: str | list[str] | None) -> list[Measure]:
             found = [m for m in MEASURES if m.group is not None]
         elif part in GROUPS:
             found = [m for m in MEASURES if m.group == part]
+        elif (of := _SETTINGS.fullmatch(part)) and of[1] == "quantized":
+            found = [get(f"{m.name}_{of[2]}x{of[3]}") for m in select("quantized")]
         elif part not in MEASURES and (close := difflib.get_close_matches(part, GROUPS, n=1, cutoff=0.8)):
             raise InputError(f"there is no group of measures {part!r}; did you mean {close[0]!r}?")
         else:

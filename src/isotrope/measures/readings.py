@@ -14,6 +14,7 @@ from isotrope.measures.drift_correlation import LayerReadings
 from isotrope.measures.intervals import NONE, Groups, intervals
 from isotrope.measures.measure import Measure
 from isotrope.measures.null import isotropic_moments, isotropic_points, isotropic_sequences, isotropic_tokens
+from isotrope.quantization.cells import Cells
 from isotrope.statistics import Moments, Points, SequenceSpectra, SequenceStatistics, Summary, TokenStatistics
 
 #: Why a statistic is missing, where it was asked for.
@@ -22,6 +23,7 @@ _MISSING = {
     "sequences": "these rows do not form sequences (vectors, or pooled texts)",
     "spectra": "these rows do not form sequences (vectors, or pooled texts)",
     "sample": "no sample of the rows was kept (--sample 0)",
+    "cells": "no sample of the rows was kept (--sample 0)",
 }
 
 #: Measures whose value depends on small singular values, which float32 may not resolve.
@@ -35,6 +37,7 @@ class Nulls:
         self._moments: dict[tuple[int, int], Moments] = {}
         self._points: dict[tuple[int, int], Points] = {}
         self._on_points: dict[tuple[str, int, int], float] = {}
+        self._cells: dict[tuple[Any, ...], Cells] = {}
         self._sequences: dict[bytes, tuple[SequenceStatistics, SequenceSpectra]] = {}
         self._tokens_of = threading.local()  # layers are read side by side, and each has its own
         self._lock = threading.Lock()
@@ -44,7 +47,7 @@ class Nulls:
         actual = summary.moments
         if actual.n < 2:
             return math.nan
-        n = summary.sample.n if m.needs == "sample" and summary.sample is not None else actual.n
+        n = summary.sample.n if m.needs in ("sample", "cells") and summary.sample is not None else actual.n
         if m.null is not None:
             return m.null(n, actual.d)
         q = actual.energy / actual.n
@@ -53,6 +56,8 @@ class Nulls:
                 return m.value(self._isotropic(n, actual.d)) * float(q ** (m.degree / 2))
             if m.needs == "sample":
                 return self._sample(m, n, actual.d, q)
+            if m.needs == "cells":
+                return self._quantized(m, n, actual.d)
             if m.needs == "tokens":
                 return m.value(self._tokens(summary, q))
             return m.value(self._sequence(summary)[0 if m.needs == "sequences" else 1])
@@ -65,11 +70,24 @@ class Nulls:
                 self._moments[n, d] = isotropic_moments(n, d)
             return self._moments[n, d]
 
+    def _isotropic_points(self, n: int, d: int) -> Points:
+        if (n, d) not in self._points:
+            self._points = {(n, d): isotropic_points(n, d)}  # one shape at a time: they are large
+        return self._points[n, d]
+
+    def _quantized(self, m: Measure, n: int, d: int) -> float:
+        """The value on cells; no measure of cells depends on a scale."""
+        with self._lock:
+            if (m.name, n, d) not in self._on_points:
+                if (m.statistic, n, d) not in self._cells:
+                    cells = Cells.of(self._isotropic_points(n, d), **m.parameters)
+                    self._cells = {(m.statistic, n, d): cells}
+                self._on_points[m.name, n, d] = m.value(self._cells[m.statistic, n, d])
+            return self._on_points[m.name, n, d]
+
     def _sample(self, m: Measure, n: int, d: int, q: float) -> float:
         with self._lock:
-            if (n, d) not in self._points:
-                self._points = {(n, d): isotropic_points(n, d)}  # one shape at a time: they are large
-            points = self._points[n, d]
+            points = self._isotropic_points(n, d)
             if "scale" not in m.invariant:
                 return m.value(points.scaled(math.sqrt(q)))
             if (m.name, n, d) not in self._on_points:
@@ -105,41 +123,48 @@ def read(
     nulls: Nulls,
 ) -> list[Reading]:
     """The readings of one layer's statistics."""
-    spectra = None
-    if summary.sample is not None and summary.sequences is not None and any(m.needs == "spectra" for m in measures):
-        spectra = summary.sample.spectra()
-    needs = dict.fromkeys(m.needs for m in measures if m.needs != "layers")
-    groups = None if summary.sample is None else Groups(summary.sample, [n for n in needs if getattr(summary, n, None)])
-    statistics: dict[str, Any] = {
-        "moments": summary.moments,
-        "tokens": summary.tokens,
-        "sequences": summary.sequences,
-        "spectra": spectra,
-        "sample": groups.points if groups is not None and any(m.needs == "sample" for m in measures) else None,
-    }
+    kinds = dict.fromkeys(m.statistic for m in measures if m.needs != "layers")
+    kept = [kind[0] for kind in kinds if getattr(summary, kind[0], None) is not None]
+    groups = None if summary.sample is None else Groups(summary.sample, kept)
     found: dict[str, Reading] = {}
-    for need in needs:
-        wanted = [m for m in measures if m.needs == need]
+    for kind in kinds:
+        wanted = [m for m in measures if m.statistic == kind]
+        of, missing = statistic(kind, summary, groups, seed)
         for m in wanted:
             start = Reading(layer, m.name, math.nan, seed=seed, group=group)
-            found[m.name] = _value(m, statistics[need], start)
+            found[m.name] = replace(start, reason=missing) if of is None else _value(m, of, start)
         defined = [m for m in wanted if m.estimate and math.isfinite(found[m.name].value)]
         ends = [NONE] * len(defined)
         if groups is not None:
-            ends = intervals(defined, [found[m.name].value for m in defined], groups, need)
+            cells = of if kind[0] == "cells" else None
+            ends = intervals(defined, [found[m.name].value for m in defined], groups, kind[0], cells)
         for m, (low, high) in zip(defined, ends, strict=True):
             found[m.name] = replace(found[m.name], low=low, high=high)
         for m in wanted:
             if math.isfinite(found[m.name].value):
                 null = nulls.value(m, summary)
-                note = _note(m, found[m.name], summary, statistics[need])
+                note = _note(m, found[m.name], summary, of)
                 found[m.name] = replace(found[m.name], null=null, note=note)
     return [found[m.name] for m in measures if m.name in found]
 
 
+def statistic(kind: tuple[Any, ...], summary: Summary, groups: Groups | None, seed: int) -> tuple[Any, str | None]:
+    """What measures of one kind are taken from, None with the reason where it is not there."""
+    need, *settings = kind
+    found, missing = getattr(summary, need, None), _MISSING.get(need)
+    if need == "spectra" and summary.sample is not None and summary.sequences is not None:
+        found = summary.sample.spectra()
+    if need == "sample" and groups is not None:
+        found = groups.points
+    if need == "cells" and groups is not None:
+        try:
+            found = Cells.of(groups.points, seed=seed, **dict(settings))
+        except Undefined as error:
+            missing = str(error)
+    return found, missing
+
+
 def _value(m: Measure, statistic: Any, start: Reading) -> Reading:
-    if statistic is None:
-        return replace(start, reason=_MISSING.get(m.needs, "its statistic was not kept"))
     n = _count(statistic)
     try:
         value = m.value(statistic)
@@ -152,7 +177,7 @@ def _value(m: Measure, statistic: Any, start: Reading) -> Reading:
 
 def _count(statistic: Any) -> int:
     """Rows for moments, tokens and samples, sequences for the others."""
-    if isinstance(statistic, Moments | Points):
+    if isinstance(statistic, Moments | Points | Cells):
         return statistic.n
     if isinstance(statistic, TokenStatistics):
         return int(statistic.n.sum())
@@ -172,7 +197,7 @@ def _note(m: Measure, r: Reading, summary: Summary, statistic: Any) -> str | Non
         notes.append(f"{moments.unresolved} directions are too weak for float32: use --precision exact")
     if m.note is not None and (said := m.note(statistic)):
         notes.append(said)
-    if m.needs == "sample" and r.n < moments.n:
+    if m.needs in ("sample", "cells") and r.n < moments.n:
         notes.append(f"on {r.n:,} sampled rows of {moments.n:,}")
     everything = summary.sequences.count if summary.sequences is not None else 0
     if m.needs == "spectra" and r.n < everything:

@@ -18,7 +18,10 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError, Undefined
 from isotrope.quantization.quantized import Engine, Kind, Quantized
 
-__all__ = ["Engine", "Kind", "Quantized", "quantize"]
+__all__ = ["Engine", "Kind", "Quantized", "check_settings", "quantize"]
+
+#: Cells of all codebooks together, at most: their counts by pairs are a table that is held and solved.
+_MOST = 16_384
 
 #: The function behind each quantizer, as module and name: what is not used is not loaded.
 _QUANTIZERS: dict[tuple[Engine, Kind], tuple[str, str]] = {
@@ -52,10 +55,7 @@ def quantize(
     if (engine, kind) not in _QUANTIZERS:
         known = ", ".join(f"{e} {k}" for e, k in _QUANTIZERS)
         raise InputError(f"there is no quantizer {engine!r} {kind!r}; there are: {known}.")
-    if codebooks < 1 or size < 2 or seed < 0:
-        raise InputError(
-            f"expected at least 1 codebook of at least 2 cells and a seed from 0, got {codebooks}, {size}, {seed}."
-        )
+    check_settings(codebooks, size)
     rows = _checked(np.asarray(rows))
     _check_distinct(rows, size)
     if kind == "product" and rows.shape[1] % codebooks:
@@ -63,6 +63,15 @@ def quantize(
     module, name = _QUANTIZERS[engine, kind]
     function: Callable[..., Quantized] = getattr(import_module(f"{__name__}.{module}"), name)
     return function(rows, codebooks, size, seed)
+
+
+def check_settings(codebooks: int, size: int) -> None:
+    """Refuse what no quantizer can be."""
+    if not (1 <= codebooks <= _MOST and 2 <= size <= _MOST and codebooks * size <= _MOST):
+        raise InputError(
+            f"got {codebooks} codebooks of {size} cells; expected at least 1 of at least 2, "
+            f"and no more than {_MOST:,} cells in all."
+        )
 
 
 def _checked(rows: NDArray[Any]) -> NDArray[np.floating[Any]]:
