@@ -135,7 +135,8 @@ def intervals(
     Where the sample holds S_s of S sequences, its bias is taken as S_s/S and its standard error as √(S_s/S) of what
     the sample shows, unless the value is the sample's own. Where the bias may shrink more slowly (`slow_bias`), the
     interval spans all rates from 1/n down to the slowest; where a sample does not tell (`unsure_bias`), everything from
-    no bias to all that the sample shows. Where a measure depends on n by its nature (`at_n`), no bias is taken out.
+    no bias to all that the sample shows. Where a measure depends on n by its nature (`at_n`), no bias is taken out; one
+    that hangs on a single row (`unsure_bias` too) may be as far off as leaving it out shows, either way.
     Those of cells are given the trained codebooks: other points in the same cells.
     """
     sample = groups.sample
@@ -159,7 +160,7 @@ def intervals(
             half = float(np.mean([_quantity(m, h) for h in halves]))
             biases.append((half - theta) / (_SLOWEST - 1.0) * share ** math.log2(_SLOWEST))
         if m.unsure_bias:
-            biases += [0.0, bias]
+            biases += [-bias, bias] if m.at_n else [0.0, bias]
         elif m.slow_bias and rows < _AMPLE_ROWS_PER_DIMENSION:
             biases.append(0.0)
         margin = _T * error * math.sqrt(share)

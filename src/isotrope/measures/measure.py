@@ -76,7 +76,7 @@ class Measure:
         squared length).
     blind: what it does not see. wrong: implementations that are known to give something else.
     estimate: whether it estimates a property of the space and so has an interval. slow_bias: its bias shrinks more
-        slowly than 1/n. unsure_bias: a sample does not tell how its bias shrinks. at_n: it depends on the number of
+        slowly than 1/n. unsure_bias: a sample does not tell its bias. at_n: it depends on the number of
         rows by its nature, and its interval is about what so many rows give. smooth: where its interval is taken, if
         not on itself.
     null: its value for isotropic Gaussian rows where there is a closed form, as a function of (n, d); simulated

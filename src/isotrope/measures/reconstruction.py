@@ -76,6 +76,7 @@ cells_measure(
     says="How unequally well the points are given back: 0 all alike, toward 1 some well and some badly.",
     range=(0.0, 1.0),
     better=None,
+    unsure_bias=True,
     formula="75th minus 25th percentile of ‖x − x'‖ / max ‖x − x'‖",
     paper=_PAPER + "appendix A.3",
     blind=_BLIND + " One far point makes it small: it sets the scale.",
