@@ -11,6 +11,7 @@ import numpy as np
 
 from isotrope.measures import MEASURES, Measure
 from isotrope.measures.intervals import Groups, intervals
+from isotrope.quantization.cells import Cells
 from isotrope.statistics import Sample, block
 from machine import describe, seconds
 from vectors import rows
@@ -28,9 +29,10 @@ def interval(m: Measure, x: np.ndarray) -> None:
     """A measure from rows with its interval."""
     sample = Sample.empty(x.shape[1], len(x))
     sample.add(block(x))
-    groups = Groups(sample)
-    statistic = groups.points if m.needs == "sample" else x
-    intervals([m], [m(statistic)], groups, m.needs)
+    groups = Groups(sample, [m.needs])
+    made = Cells.of(groups.points, **m.parameters) if m.needs == "cells" else None
+    statistic = made or (groups.points if m.needs == "sample" else x)
+    intervals([m], [m(statistic)], groups, m.needs, made)
 
 
 def main() -> None:
@@ -45,7 +47,7 @@ def main() -> None:
     print(f"{'measure':<34}{'alone':>9}{'with interval':>16}")
     slowest = 0.0
     for m in MEASURES:
-        if m.needs not in ("moments", "sample", "image"):
+        if m.needs not in ("moments", "sample", "image", "cells"):
             continue
         alone = seconds(lambda m=m: value(m, x))  # type: ignore[misc]
         slowest = max(slowest, alone)

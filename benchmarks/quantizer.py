@@ -89,9 +89,8 @@ def main() -> None:
     faiss.omp_set_num_threads(threads)
     rows = states(arguments.rows, arguments.layer)
     variance = float(np.square(rows - rows.mean(axis=0)).sum(axis=1).mean())
-    print(
-        f"\n{len(rows):,} × {rows.shape[1]} states of layer {arguments.layer}, variance {variance:.3f}, {threads} threads"
-    )
+    shape = f"{len(rows):,} × {rows.shape[1]}"
+    print(f"\n{shape} states of layer {arguments.layer}, variance {variance:.3f}, {threads} threads")
     with threadpool_limits(threads, user_api="blas"):
         found: dict[str, list[Outcome]] = {"faiss": [], "ours": []}
         print("\nseed: seconds, mean squared error, PP of faiss and of ours")

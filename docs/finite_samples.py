@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from isotrope.measures import MEASURES, Measure
+from isotrope.quantization.cells import Cells
 from isotrope.statistics import Image, Moments, Points, block
 
 NUMBERS = (250, 1_000, 4_000, 16_000)
 D, SEEDS = 64, 5
+CODEBOOKS, SIZE = 4, 64
 
 HEAD = f"""# How measures move with the number of rows
 
 Two spaces of {D} dimensions, drawn {SEEDS} times at each number of rows n: mean over draws ± their standard deviation.
 Isotropic rows are N(0, I/{D}). The falling spectrum has variances proportional to 1/j, the same total, and a mean as
 long as its spread. A measure whose numbers differ from column to column by more than the ± depends on n: compare it at
-equal n. `lsds` compares the rows with themselves after whitening. Written by `docs/finite_samples.py`.
+equal n. `lsds` compares the rows with themselves after whitening. Cells are those of {CODEBOOKS} codebooks of {SIZE}.
+Written by `docs/finite_samples.py`.
 """
 
 
@@ -48,8 +52,9 @@ def values(measures: list[Measure], rows: np.ndarray) -> list[float]:
     """Each measure of one draw; what several of them need is worked out once."""
     points = Points.of(block(rows))
     image = Image(points, Points.of(block(whitened(rows))))
-    statistics = {"moments": Moments.of(block(rows)), "sample": points, "image": image}
-    return [m(statistics[m.needs]) for m in measures]
+    statistics: dict[str, Any] = {"moments": Moments.of(block(rows)), "sample": points, "image": image}
+    statistics |= {kind: Cells.of(points, kind, CODEBOOKS, SIZE) for kind in ("additive", "product")}
+    return [m(statistics[m.parameters["kind"] if m.needs == "cells" else m.needs]) for m in measures]
 
 
 def table(measures: list[Measure], space: Callable[[int, np.random.Generator], np.ndarray]) -> list[str]:
@@ -64,7 +69,7 @@ def table(measures: list[Measure], space: Callable[[int, np.random.Generator], n
 
 
 def main() -> None:
-    measures = [m for m in MEASURES if m.needs in ("moments", "sample", "image")]
+    measures = [m for m in MEASURES if m.needs in ("moments", "sample", "image", "cells")]
     lines = [HEAD]
     for title, space in SPACES.items():
         lines += [f"## {title}", "", *table(measures, space), ""]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 
 
 def blocks(name: str, language: str) -> list[str]:
@@ -22,6 +23,12 @@ def test_python_of_the_readme_runs() -> None:
     code = "\n".join(blocks("README.md", "python"))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_python_of_the_page_about_quantizers_runs() -> None:
+    (code,) = blocks("docs/quantizers.md", "python")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("(2000, 4) [2000 2000 2000 2000] 0."), done.stderr
 
 
 def test_values_in_the_readme_are_right() -> None:
@@ -89,12 +96,19 @@ def test_how_measures_move_with_n_is_shown_for_all_that_work_from_rows() -> None
 
     page = (ROOT / "docs" / "finite_samples.md").read_text("utf-8")
     for m in MEASURES:
-        if m.needs in ("moments", "sample", "image"):
+        if m.needs in ("moments", "sample", "image", "cells"):
             assert page.count(f"| `{m.name}` |") == 2, m.name
 
 
 def test_links_in_the_documents_lead_somewhere() -> None:
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/verdict.md", "docs/finite_samples.md"):
+    for name in (
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "docs/verdict.md",
+        "docs/finite_samples.md",
+        "docs/quantizers.md",
+    ):
         text = (ROOT / name).read_text("utf-8")
         for target in re.findall(r"\]\((?!https?://)([^)#]+)\)", text):
             assert ((ROOT / name).parent / target).exists(), f"{name} points to {target}"

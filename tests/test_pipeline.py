@@ -49,10 +49,22 @@ def test_batches_do_not_matter() -> None:
 
 
 def test_progress_is_told() -> None:
-    seen: list[tuple[str, int, int | None]] = []
+    seen: list[tuple[str, float, float | None]] = []
     isotrope.scan(vectors=ROWS, batch_size=100, progress=lambda *now: seen.append(now))
     assert ("reading rows", 500, 500) in seen
-    assert seen[-1] == ("measuring layers", 1, 1)
+    what, done, total = seen[-1]
+    assert what == "measuring"
+    assert done == pytest.approx(total)
+
+
+def test_long_measuring_is_announced_and_told_step_by_step() -> None:
+    seen: list[tuple[str, float, float | None]] = []
+    isotrope.scan(vectors=ROWS, measures="moments,quantized", progress=lambda *now: seen.append(now))
+    assert seen[0][0].startswith("reading rows, then about ")
+    measuring = [done for what, done, _ in seen if what == "measuring"]
+    assert measuring[0] == 0
+    assert len(measuring) == 4  # moments, and the cells of two quantizers
+    assert measuring == sorted(measuring)
 
 
 def test_measures_across_layers_bring_what_they_are_made_of() -> None:

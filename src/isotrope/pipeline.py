@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,8 @@ from isotrope.engines import local
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
 from isotrope.measures import Measure, select
-from isotrope.measures.intervals import GROUPS, Groups
+from isotrope.measures.cost import duration, seconds, seconds_after, side_by_side
+from isotrope.measures.intervals import Groups
 from isotrope.measures.readings import Nulls, read, read_across, statistic
 from isotrope.provenance import provenance
 from isotrope.sources.arrays import ArraySource
@@ -33,8 +34,13 @@ from isotrope.verdict import judge
 #: What is measured unless the user says otherwise.
 DEFAULT_MEASURES = "moments,tokens,sequences"
 
-#: Called with what is going on, how much is done, and of how much (None where unknown).
-Progress = Callable[[str, int, int | None], None]
+#: Called with what is going on, how much is done, and of how much (None where unknown): counts of things, or work as
+#: floats, of which only the share means something.
+Progress = Callable[[str, float, float | None], None]
+
+
+#: Seconds of measuring after the pass that are announced.
+_WORTH_A_WORD = 20.0
 
 
 @dataclass(frozen=True)
@@ -147,10 +153,11 @@ def scan_source(
         collection = checkpoints.resumed(run, task, options.wanted)
     resumed = collection.batches
     told = progress or (lambda *_: None)
+    reading = f"reading {source.unit}{_and_then(source, options)}"
     collection = local.run(
         source,
         collection,
-        progress=lambda done, total: told(f"reading {source.unit}", done, total),
+        progress=lambda done, total: told(reading, done, total),
         keep=None if run is None else lambda now: checkpoints.keep(run, task, now),
         every=checkpoint_every,
     )
@@ -160,6 +167,12 @@ def scan_source(
         told("writing the run", 0, None)
         run.save(findings, checkpoints.arrays(collection), checkpoints.files(collection))
     return findings
+
+
+def _and_then(source: Source, options: Options) -> str:
+    """What comes after the pass over the input, where it takes long enough to be worth a word."""
+    after = seconds_after(options.measures, options.wanted.sample, source.width, len(source.layers))
+    return f", then about {duration(after)} of measuring" if after > _WORTH_A_WORD else ""
 
 
 def _settings(source: Source, options: Options) -> dict[str, Any]:
@@ -184,21 +197,38 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
     jobs = [(g, layer) for g in groups for layer in layers if g is None or (g, layer) in collection.summaries]
     left_out = Counter(zero_rows=0, nonfinite_rows=0)
 
+    costs = seconds(options.measures, options.wanted.sample, source.width)
+    whole, spent = sum(costs.values()) * len(jobs), 0.0
+
+    def tell(cost: float) -> None:
+        nonlocal spent
+        with lock:
+            spent += cost
+            progress("measuring", min(spent, whole), whole)
+
     def one(job: tuple[str | None, Layer]) -> tuple[Summary, list[Reading]]:
         group, layer = job
         summary = collection.layer(layer, group)
-        found = read(summary, options.measures, layer=layer, group=group, seed=options.seed, nulls=nulls)
+        found = read(
+            summary,
+            options.measures,
+            layer=layer,
+            group=group,
+            seed=options.seed,
+            nulls=nulls,
+            done=lambda kind: tell(costs[kind]),
+        )
         return summary, found
 
-    progress("measuring layers", 0, len(jobs))
+    lock = threading.Lock()
+    tell(0.0)
     collection.settle()
     # Layers side by side, each on one thread: threads within one small eigenvalue problem would wait for each other.
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(_side_by_side(source.width)) as pool:
-        for done, ((group, _), (summary, found)) in enumerate(zip(jobs, pool.map(one, jobs), strict=True), 1):
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(side_by_side(source.width)) as pool:
+        for (group, _), (summary, found) in zip(jobs, pool.map(one, jobs), strict=True):
             if group is None:
                 left_out.update(zero_rows=summary.moments.zero, nonfinite_rows=summary.moments.nonfinite)
             readings += found
-            progress("measuring layers", done, len(jobs))
     readings += read_across(readings, options.measures, options.seed)
     findings = Findings(
         readings=readings,
@@ -210,11 +240,6 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
     )
     findings.verdict = judge(findings)
     return findings
-
-
-def _side_by_side(d: int) -> int:
-    """How many layers to read at once: as many as there are cores, while their matrices fit into about 2 GB."""
-    return max(1, min(os.cpu_count() or 1, int(2e9 / (8 * d * d * (GROUPS + 5)))))
 
 
 def _check_rows(collection: Collection) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from isotrope.measures import Measure
+from isotrope.measures.cost import seconds_after
 from isotrope.sources.batch import Layer, Source
 from isotrope.sources.encoding import encode
 from isotrope.sources.text import TextSource
@@ -15,9 +18,6 @@ from isotrope.statistics import Collection, Wanted
 #: Batches that are run to measure the rate, and texts that are tokenized to estimate the length of the rest.
 _TIMED_BATCHES = 2
 _COUNTED_TEXTS = 2_000
-
-#: Seconds for the intervals and nulls of one layer at 384 dimensions; eigenvalue problems grow as the cube.
-_FINISH_SECONDS = 1.0
 
 #: What Python and its libraries take, without and with a model.
 _PROGRAM_BYTES = 120_000_000
@@ -36,7 +36,7 @@ class Plan:
     disk: int
 
 
-def plan(source: Source, wanted: Wanted) -> Plan:
+def plan(source: Source, measures: Sequence[Measure], wanted: Wanted) -> Plan:
     """Measure the rate on the first batches and scale it up; nothing is written."""
     trial = Collection(wanted)
     begin = time.perf_counter()
@@ -48,13 +48,13 @@ def plan(source: Source, wanted: Wanted) -> Plan:
     parts = layers * max(1, len(trial.groups()))
     types = types if wanted.tokens else 0
     statistics = parts * (8 * d * d + 12 * d * types + 4 * d * min(wanted.sample, rows))
-    finish = _FINISH_SECONDS * parts * (d / 384) ** 2 if wanted.sample else 0.0
+    after = seconds_after(measures, min(wanted.sample, rows), d, parts)
     weights = 4 * source.describe().get("parameters", 0)
     return Plan(
         rows=rows,
         layers=layers,
         width=d,
-        seconds=seconds / timed * rows + finish,
+        seconds=seconds / timed * rows + after,
         memory=int(3 * statistics + 3 * weights + _PROGRAM_BYTES + (_TORCH_BYTES if weights else 0)),
         disk=int(2 * statistics + parts * types * 64),
     )

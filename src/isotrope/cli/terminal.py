@@ -66,12 +66,15 @@ class Bar:
     ) -> None:
         self._progress.stop()
 
-    def __call__(self, what: str, done: int, total: int | None) -> None:
+    def __call__(self, what: str, done: float, total: int | float | None) -> None:
         if what not in self._tasks:
             for task in self._tasks.values():
                 self._progress.update(task, visible=False)
             self._tasks[what] = self._progress.add_task(what, total=total, count="")
-        count = f"{done:,} of {total:,}" if total else f"{done:,}" if done else ""
+        if isinstance(total, float):  # work, of which the share is what people want to know
+            count = f"{done / total:.0%}" if total else ""
+        else:
+            count = f"{done:,} of {total:,}" if total else f"{done:,}" if done else ""
         self._progress.update(self._tasks[what], completed=done, total=total, count=count)
 
 
@@ -220,18 +223,14 @@ def show_plan(plan: Plan, *, json: bool) -> None:
 
         print(library.dumps(asdict(plan)))
         return
+    from isotrope.measures.cost import duration
+
     out = console()
     out.print(f"rows     about {plan.rows:,} for each of {plan.layers} layers of {plan.width:,} dimensions")
-    out.print(f"time     about {_duration(plan.seconds)}")
+    out.print(f"time     about {duration(plan.seconds)}")
     out.print(f"memory   about {_bytes(plan.memory)}")
     out.print(f"disk     about {_bytes(plan.disk)}")
     out.print("Nothing was written.", style="dim")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} seconds"
-    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def _bytes(size: float) -> str:

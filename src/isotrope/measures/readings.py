@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -121,8 +121,9 @@ def read(
     group: str | None,
     seed: int,
     nulls: Nulls,
+    done: Callable[[tuple[Any, ...]], None] = lambda kind: None,
 ) -> list[Reading]:
-    """The readings of one layer's statistics."""
+    """The readings of one layer's statistics; done: called with each kind of statistic that was read."""
     kinds = dict.fromkeys(m.statistic for m in measures if m.needs != "layers")
     kept = [kind[0] for kind in kinds if getattr(summary, kind[0], None) is not None]
     groups = None if summary.sample is None else Groups(summary.sample, kept)
@@ -145,6 +146,7 @@ def read(
                 null = nulls.value(m, summary)
                 note = _note(m, found[m.name], summary, of)
                 found[m.name] = replace(found[m.name], null=null, note=note)
+        done(kind)
     return [found[m.name] for m in measures if m.name in found]
 
 

@@ -16,10 +16,10 @@ from isotrope.quantization.search import BLOCK, GPU_BLOCK, Search, gpu
 from isotrope.quantization.threads import blocks, threads
 
 #: Rows per cell to train on, at most, and of these to take as starts for all others.
-_ROWS_PER_CELL, _STARTS_PER_CELL = 128, 8
+_ROWS_PER_CELL, _STARTS_PER_CELL = 192, 8
 
-#: Steps of training: LSQ++'s 25 where they are cheap, for many rows fewer, down to half.
-_MOST_STEPS, _LEAST_STEPS = 25, 12
+#: Steps of training: LSQ++'s 25 where they are cheap, for many rows fewer, down to ten.
+_MOST_STEPS, _LEAST_STEPS = 25, 10
 
 #: New starts in each search for codes.
 _ROUNDS = 4

@@ -1,0 +1,112 @@
+"""How long the readings of one layer take, before they are taken: for the progress bar and for --dry-run."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from isotrope.measures.intervals import GROUPS
+from isotrope.measures.measure import Measure
+
+
+class _Cost(NamedTuple):
+    """Seconds of one core for a layer of 20,000 sampled rows of 384 dimensions, with intervals, and how they grow."""
+
+    seconds: float
+    with_rows: float
+    with_width: float
+
+
+#: Measured as `benchmarks/machine.py` says of the machine, with the product below taking `_PRODUCT` seconds.
+_COSTS = {
+    "moments": _Cost(0.35, 0.3, 2.5),
+    "tokens": _Cost(0.2, 0.7, 1.0),
+    "sequences": _Cost(0.05, 1.0, 1.0),
+    "spectra": _Cost(0.1, 1.0, 1.0),
+    "rows": _Cost(1.0, 1.0, 1.5),
+    "pairs": _Cost(20.0, 2.0, 0.8),
+    "additive": _Cost(30.0, 0.8, 1.0),
+    "product": _Cost(25.0, 0.8, 1.0),
+}
+_PRODUCT = 0.030
+
+#: Sampled rows of the shape above, and its width.
+_ROWS, _WIDTH = 20_000, 384
+
+#: How much of the cores' time layers that are read side by side make use of.
+_TOGETHER = 0.7
+
+#: Measures of the sample that compare every row with every other.
+_OF_PAIRS = ("rbf_distance",)
+
+
+def seconds(measures: Iterable[Measure], n: int, d: int) -> dict[tuple[Any, ...], float]:
+    """About how long each kind of statistic takes for one layer, of which n rows of d dimensions are sampled.
+
+    >>> from isotrope.measures.measure import select
+    >>> found = seconds(select("moments,quantized"), 20_000, 768)
+    >>> [kind[0] for kind in found], sum(found.values()) > 1
+    (['moments', 'cells', 'cells'], True)
+    """
+    kinds: dict[tuple[Any, ...], set[str]] = {}
+    for m in measures:
+        if m.needs != "layers":
+            kinds.setdefault(m.statistic, set()).add(_work(m))
+    return {kind: _slowness() * sum(_at(_COSTS[name], n, d) for name in names) for kind, names in kinds.items()}
+
+
+def side_by_side(d: int) -> int:
+    """How many layers to read at once: as many as there are cores, while their matrices fit into about 2 GB."""
+    return max(1, min(os.cpu_count() or 1, int(2e9 / (8 * d * d * (GROUPS + 5)))))
+
+
+def seconds_after(measures: Sequence[Measure], n: int, d: int, layers: int) -> float:
+    """About how long the readings of all layers take, after the pass over the input.
+
+    The isotropic rows beside them are read once, without intervals.
+    """
+    each = seconds(measures, n, d)
+    once = sum(cost for kind, cost in each.items() if kind[0] in ("sample", "cells")) / 2
+    return sum(each.values()) * layers / min(layers, side_by_side(d)) / _TOGETHER + once
+
+
+def duration(of: float) -> str:
+    """A time in words.
+
+    >>> duration(75), duration(600), duration(9000)
+    ('75 seconds', '10 minutes', '2.5 hours')
+    """
+    if of < 90:
+        return f"{of:.0f} seconds"
+    return f"{of / 60:.0f} minutes" if of < 5400 else f"{of / 3600:.1f} hours"
+
+
+def _work(m: Measure) -> str:
+    if m.needs == "cells":
+        return str(m.parameters["kind"])
+    if m.needs == "sample":
+        return "pairs" if m.group == "neighbours" or m.name in _OF_PAIRS else "rows"
+    return m.needs
+
+
+def _at(cost: _Cost, n: int, d: int) -> float:
+    return float(cost.seconds * (max(n, 1) / _ROWS) ** cost.with_rows * (d / _WIDTH) ** cost.with_width)
+
+
+@cache
+def _slowness() -> float:
+    """How much longer a product takes here than where the table was measured; the best of three."""
+    a = np.random.default_rng(0).standard_normal((1024, 1024), dtype=np.float32)
+    times = []
+    with threadpool_limits(1, user_api="blas"):
+        for _ in range(3):
+            begin = time.perf_counter()
+            a @ a.T
+            times.append(time.perf_counter() - begin)
+    return min(times) / _PRODUCT
