@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isotrope.statistics.tridiagonal import spectra
+from isotrope.statistics.tridiagonal import eigenvalues, spectra
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 50, 200])
@@ -38,6 +38,13 @@ def test_a_mean_along_an_axis(axis: int, sign: float) -> None:
     expected = np.arange(1.0, 6.0)
     expected[axis] += 3 * 4.0
     np.testing.assert_allclose(spectra(np.diag(np.arange(1.0, 6.0)), 3, mean)[1], np.sort(expected)[::-1], rtol=1e-14)
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 90])
+def test_eigenvalues_are_those_of_numpy(d: int) -> None:
+    rows = np.random.default_rng(d).standard_normal((d, d))
+    expected = np.linalg.eigvalsh(rows + rows.T)[::-1]
+    np.testing.assert_allclose(eigenvalues(rows + rows.T), expected, atol=1e-13 * d * np.abs(expected).max())
 
 
 def test_what_is_not_a_number_is_refused() -> None:

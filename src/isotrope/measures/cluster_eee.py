@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from isotrope.errors import Undefined
 from isotrope.measures.cells import Cells, cells_measure
 from isotrope.measures.eee import enrichment
+from isotrope.statistics.tridiagonal import eigenvalues
 
 #: A spread below this share of the rows' length is rounding.
 _SAME = 1e-24
@@ -22,7 +23,7 @@ def _of_cell(rows: NDArray[np.float64]) -> float | None:
     if not np.einsum("ij,ij->", centred, centred) > _SAME * np.einsum("ij,ij->", rows, rows):
         return None
     small = centred @ centred.T if n <= d else centred.T @ centred
-    return enrichment(np.maximum(np.linalg.eigvalsh(small)[::-1], 0.0))
+    return enrichment(np.maximum(eigenvalues(small), 0.0))
 
 
 def _values(c: Cells) -> list[float]:

@@ -1,4 +1,5 @@
-"""Two spectra from one reduction: of centred products, and of the same products about the origin."""
+"""Eigenvalues beside which other threads run, and two spectra from one reduction: of centred products, and of the same
+products about the origin."""
 
 from __future__ import annotations
 
@@ -51,15 +52,33 @@ def spectra(scatter: Matrix, n: int, mean: Vector) -> Matrix:
         turn = np.outer(axis, 2.0 * image)
         matrix -= turn
         matrix -= turn.T
-    diagonal, beside, reflections = np.empty(d), np.empty(d), np.empty(d)
-    space = np.empty(d * _TOGETHER)
-    # The matrix is symmetric, so LAPACK, which reads columns, sees the same one.
-    _call(_DSYTRD, ctypes.c_char(b"L"), d, matrix, d, diagonal, beside, reflections, space, len(space))
+    diagonal, beside = _tridiagonal(matrix)
     both = np.stack([diagonal, diagonal])
     both[1, 0] += n * length**2
     for values in both:
         _call(_DSTERF, d, values, beside.copy())
     return both[:, ::-1]
+
+
+def eigenvalues(matrix: Matrix) -> Vector:
+    """Eigenvalues of a symmetric matrix, (d, d), which is written over; descending, (d,).
+
+    >>> eigenvalues(np.diag([1.0, 3.0])).tolist()
+    [3.0, 1.0]
+    """
+    values, beside = _tridiagonal(matrix)
+    _call(_DSTERF, len(values), values, beside)
+    return values[::-1]
+
+
+def _tridiagonal(matrix: Matrix) -> tuple[Vector, Vector]:
+    """Diagonal and what is beside it, (d,) each, of a tridiagonal form of a symmetric matrix, which is written over."""
+    d = len(matrix)
+    diagonal, beside, reflections = np.empty(d), np.empty(d), np.empty(d)
+    space = np.empty(d * _TOGETHER)
+    # The matrix is symmetric, so LAPACK, which reads columns, sees the same one.
+    _call(_DSYTRD, ctypes.c_char(b"L"), d, matrix, d, diagonal, beside, reflections, space, len(space))
+    return diagonal, beside
 
 
 def _call(routine: Any, *arguments: Any) -> None:
