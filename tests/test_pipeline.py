@@ -57,10 +57,11 @@ def test_progress_is_told() -> None:
     assert done == pytest.approx(total)
 
 
-def test_long_measuring_is_announced_and_told_step_by_step() -> None:
+def test_long_measuring_is_announced_and_told_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isotrope.pipeline.seconds_after", lambda *_: 240.0)
     seen: list[tuple[str, float, float | None]] = []
-    isotrope.scan(vectors=ROWS, measures="moments,quantized", progress=lambda *now: seen.append(now))
-    assert seen[0][0].startswith("reading rows, then about ")
+    isotrope.scan(vectors=ROWS, measures="moments,quantized_2x16", progress=lambda *now: seen.append(now))
+    assert seen[0][0] == "reading rows, then about 4 minutes of measuring"
     measuring = [done for what, done, _ in seen if what == "measuring"]
     assert measuring[0] == 0
     assert len(measuring) == 4  # moments, and the cells of two quantizers

@@ -56,6 +56,8 @@ def quantize(
         known = ", ".join(f"{e} {k}" for e, k in _QUANTIZERS)
         raise InputError(f"there is no quantizer {engine!r} {kind!r}; there are: {known}.")
     check_settings(codebooks, size)
+    if seed < 0:
+        raise InputError(f"expected a seed from 0, got {seed}.")
     rows = _checked(np.asarray(rows))
     _check_distinct(rows, size)
     if kind == "product" and rows.shape[1] % codebooks:
@@ -69,7 +71,7 @@ def check_settings(codebooks: int, size: int) -> None:
     """Refuse what no quantizer can be."""
     if not (1 <= codebooks <= _MOST and 2 <= size <= _MOST and codebooks * size <= _MOST):
         raise InputError(
-            f"got {codebooks} codebooks of {size} cells; expected at least 1 of at least 2, "
+            f"got {codebooks} codebooks of {size} cells; expected at least 1 codebook of at least 2 cells, "
             f"and no more than {_MOST:,} cells in all."
         )
 
