@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 from isotrope.errors import InputError
-from isotrope.repairs.rows import is_tensor, matrix, unit
+from isotrope.repairs.rows import is_tensor, matrix
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Source
-from isotrope.statistics import Moments, block
+from isotrope.statistics import Block, Moments, block
 
 
 def collect(X: Any, *, of_unit_rows: bool = False) -> tuple[Moments, list[dict[str, Any]]]:
@@ -31,7 +32,8 @@ def collect(X: Any, *, of_unit_rows: bool = False) -> tuple[Moments, list[dict[s
     moments = Moments.empty(source.width)
     for batch in source.batches():
         (rows,) = batch.layers.values()
-        moments += Moments.of(block(unit(matrix(rows)) if of_unit_rows else rows, batch.rows))
+        usable = block(rows, batch.rows)
+        moments += Moments.of(_unit(usable) if of_unit_rows else usable)
     if moments.nonfinite:
         total = moments.n + moments.zero + moments.nonfinite
         raise InputError(
@@ -39,6 +41,12 @@ def collect(X: Any, *, of_unit_rows: bool = False) -> tuple[Moments, list[dict[s
             "or fit on Moments, which leave them out."
         )
     return moments, [source.describe()] if described else []
+
+
+def _unit(rows: Block) -> Block:
+    """The same rows, each divided by its length."""
+    directions = block(rows.values / rows.norms[:, None], rows.rows)
+    return replace(directions, zero=rows.zero, nonfinite=rows.nonfinite)
 
 
 def _source(X: Any) -> tuple[Source, bool]:
