@@ -207,6 +207,20 @@ class Run:
             return state, statistics
         return None
 
+    def statistics(self) -> list[tuple[str | None, int | str, Path]]:
+        """The group and the layer that each file of statistics is of."""
+        path = self.folder / "statistics" / "index.json"
+        if not path.is_file():
+            raise StoreError(f"the folder {str(self.folder)!r} is not a finished run (it has no {path.name}).")
+        try:
+            with told(path):
+                index = json.loads(path.read_bytes())
+            files = [(group, layer, path.with_name(f"{n}.safetensors")) for n, (group, layer) in index["files"].items()]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreError(f"{str(path)!r} is damaged; run the scan again.") from error
+        _known_format(index.get("format"), path)
+        return files
+
     def _numbers(self) -> list[int]:
         base = self.folder / _CHECKPOINT
         return [int(p.name) for p in base.glob("[0-9]*") if p.name.isdigit()] if base.is_dir() else []
