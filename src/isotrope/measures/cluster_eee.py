@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from isotrope.errors import Undefined
 from isotrope.measures.cells import Cells, cells_measure
 from isotrope.measures.eee import enrichment
+from isotrope.quantization.threads import threads
 from isotrope.statistics.tridiagonal import eigenvalues
 
 #: A spread below this share of the rows' length is rounding.
@@ -28,7 +29,9 @@ def _of_cell(rows: NDArray[np.float64]) -> float | None:
 
 def _values(c: Cells) -> list[float]:
     """`eee` of every cell of every codebook that has two different rows."""
-    return [value for value in map(_of_cell, c.distinct_rows()) if value is not None]
+    with threads() as pool:
+        found = list(pool.map(lambda at: _of_cell(c.points.rows[at]), c.distinct()))
+    return [value for value in found if value is not None]
 
 
 def _within(c: Cells) -> float:
@@ -41,7 +44,7 @@ def _within(c: Cells) -> float:
 
 def _note(c: Cells) -> str:
     codebooks, size, _ = c.quantized.codebooks.shape
-    kept = sum(len(rows) > 1 for rows in c.distinct_rows())
+    kept = sum(len(at) > 1 for at in c.distinct())
     return f"{codebooks * size - kept} cells with fewer than two different rows left out; {c.describe()}"
 
 

@@ -68,16 +68,15 @@ class Cells:
         """These points without those of a group."""
         return self.only(self.group != group)
 
-    def distinct_rows(self) -> Iterator[NDArray[np.float64]]:
-        """The different rows of each cell of each codebook that is not empty, (m, d) each."""
+    def distinct(self) -> Iterator[NDArray[np.int64]]:
+        """Where the different rows of each cell of each codebook are, (m,) each, leaving out empty cells."""
         for codes in self.quantized.codes.T:
             # Cell by cell, equal rows beside each other, of which the first is taken.
             order = np.lexsort((self.identity, codes))
             cell, row = codes[order], self.identity[order]
             first = np.append(True, (cell[1:] != cell[:-1]) | (row[1:] != row[:-1]))[: len(order)]
             order, cell = order[first], cell[first]
-            for at in np.split(order, np.flatnonzero(cell[1:] != cell[:-1]) + 1):
-                yield self.points.rows[at]
+            yield from np.split(order, np.flatnonzero(cell[1:] != cell[:-1]) + 1)
 
     def describe(self) -> str:
         """The quantizer in words, for a reading's note."""
