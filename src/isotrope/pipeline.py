@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from isotrope import checkpoints
 from isotrope.engines import local
+from isotrope.engines.memory import give_back
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
 from isotrope.measures import Measure, select
@@ -161,6 +162,7 @@ def scan_source(
         keep=None if run is None else lambda now: checkpoints.keep(run, task, now),
         every=checkpoint_every,
     )
+    give_back()
     findings = find(collection, source, options, told)
     findings.provenance = provenance(started, task["settings"], resumed)
     if run is not None:
