@@ -52,6 +52,7 @@ cells_measure(
     says="Whether some points lie in tight clusters (below 0: most errors large, some small) or far out (above 0).",
     range=lambda n, d, **_: (-math.sqrt(n), math.sqrt(n)),
     better=None,
+    unsure_bias=True,
     formula="bias-corrected skewness of ‖x − x'‖",
     paper=_PAPER + "Eq. 5",
     blind=_BLIND,

@@ -6,16 +6,25 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
+from typing import Any
 
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 
 @contextmanager
 def threads() -> Iterator[Executor]:
     """A pool in which each thread takes its products on one core: what a block gives depends on no other thread."""
-    limits = [int(library["num_threads"]) for library in threadpool_info() if library["user_api"] == "blas"]
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(max(limits, default=os.cpu_count() or 1)) as pool:
+    blas = _blas()
+    most = max((int(library["num_threads"]) for library in blas.info()), default=os.cpu_count() or 1)
+    with blas.limit(limits=1), ThreadPoolExecutor(most) as pool:
         yield pool
+
+
+@cache
+def _blas() -> Any:
+    """The libraries of numpy's and scipy's products, looked up once: it takes longer than a small problem."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 def blocks(n: int, size: int) -> list[slice]:
