@@ -32,7 +32,7 @@ _LEAST = 10
 class Step(NamedTuple):
     """One step of a flow, numpy or torch: x -> x @ weight + offset, then the second half by what the first half says.
 
-    weight: (r, r), actnorm's scale and the invertible linear map as one. offset: (r,). log_det: of the weight.
+    weight: (r, r), actnorm's scale and the invertible linear map as one. offset: (r,). log_det: of the weight, (1,).
     first, second, third: the coupling's network, (r // 2, h), (h, h) and (h, 2·(r − r // 2)), each with its bias.
     """
 
@@ -161,7 +161,7 @@ class FlowMap:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole state as named arrays, for saving."""
         steps = {f"{i}.{name}": array for i, s in enumerate(self.steps) for name, array in s._asdict().items()}
-        rank = np.array(self.rank, dtype=np.int64)
+        rank = np.array([self.rank], dtype=np.int64)
         return {"mean": self.mean, "whiten": self.whiten, "rank": rank, "likelihoods": self.likelihoods, **steps}
 
     @classmethod
@@ -169,7 +169,7 @@ class FlowMap:
         """The map that `arrays` returned."""
         count = sum(name.endswith(".weight") for name in arrays)
         steps = tuple(Step(*(arrays[f"{i}.{name}"] for name in Step._fields)) for i in range(count))
-        return cls(arrays["mean"], arrays["whiten"], int(arrays["rank"]), steps, arrays["likelihoods"])
+        return cls(arrays["mean"], arrays["whiten"], int(arrays["rank"][0]), steps, arrays["likelihoods"])
 
 
 @repair("flow")

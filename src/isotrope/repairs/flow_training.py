@@ -100,7 +100,7 @@ def _step(p: Parameters) -> Step:
     unit = torch.eye(len(p["shift"]), dtype=p["lower"].dtype)
     upper = p["upper"].triu(1) + torch.diag(p["sign"] * p["log_diagonal"].exp())
     linear = p["permutation"] @ (p["lower"].tril(-1) + unit) @ upper
-    log_det = p["log_scale"].sum() + p["log_diagonal"].sum()
+    log_det = (p["log_scale"] + p["log_diagonal"]).sum(0, keepdim=True)
     network = (p[name] for name in Step._fields[3:])
     return Step(p["log_scale"].exp()[:, None] * linear, p["shift"] @ linear, log_det, *network)
 
