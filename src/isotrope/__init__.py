@@ -11,10 +11,14 @@ if TYPE_CHECKING:
     from isotrope.errors import IsotropeError
     from isotrope.findings import Findings, Reading
     from isotrope.pipeline import measure, scan
+    from isotrope.repairs import Affine, AllButTheTop, Centering, SoftDecay, Whitening, load_repair
     from isotrope.statistics import Moments, Sample, SequenceStatistics, TokenStatistics
     from isotrope.store import Run
 
 __all__ = [
+    "Affine",
+    "AllButTheTop",
+    "Centering",
     "Findings",
     "IsotropeError",
     "Moments",
@@ -22,13 +26,19 @@ __all__ = [
     "Run",
     "Sample",
     "SequenceStatistics",
+    "SoftDecay",
     "TokenStatistics",
+    "Whitening",
+    "load_repair",
     "measure",
     "scan",
 ]
 
 #: Where each public name lives. They are loaded when first used: importing isotrope imports nothing heavy.
 _HOME = {
+    "Affine": "repairs",
+    "AllButTheTop": "repairs",
+    "Centering": "repairs",
     "Findings": "findings",
     "IsotropeError": "errors",
     "Moments": "statistics",
@@ -36,7 +46,10 @@ _HOME = {
     "Run": "store",
     "Sample": "statistics",
     "SequenceStatistics": "statistics",
+    "SoftDecay": "repairs",
     "TokenStatistics": "statistics",
+    "Whitening": "repairs",
+    "load_repair": "repairs",
     "measure": "pipeline",
     "scan": "pipeline",
 }

@@ -9,7 +9,7 @@ class IsotropeError(Exception):
     """Base of every error that isotrope raises on purpose."""
 
 
-class InputError(IsotropeError):
+class InputError(IsotropeError, ValueError):
     """The input (file, array, model, option) cannot be used as it is."""
 
 

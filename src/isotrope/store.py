@@ -54,6 +54,26 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         beside.unlink(missing_ok=True)
 
 
+def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
+    """Let `fill` write into a folder beside `folder`, then put it in its place at once; nothing is left on failure."""
+    beside, before = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("part", "old"))
+    try:
+        with _told(folder):
+            beside.mkdir(parents=True)
+            fill(beside)
+            if folder.exists():
+                folder.replace(before)
+            try:
+                beside.replace(folder)
+            except OSError:
+                if before.exists():
+                    before.replace(folder)
+                raise
+            shutil.rmtree(before, ignore_errors=True)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
 def write_text(path: Path, text: str) -> None:
     """A text as UTF-8."""
     write_atomically(path, lambda beside: beside.write_bytes(text.encode("utf-8")))

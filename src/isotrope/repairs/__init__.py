@@ -1,0 +1,27 @@
+"""Repairs: fitted once, saved, and applied to rows never seen."""
+
+from isotrope.repairs.affine import Affine
+from isotrope.repairs.all_but_the_top import AllButTheTop
+from isotrope.repairs.centering import Centering
+from isotrope.repairs.repair import REPAIRS, Map, Repair, load_repair, repair
+from isotrope.repairs.softdecay import ALPHAS, SoftDecay, search_alpha, soft_decay
+from isotrope.repairs.whitening import Whitening
+
+load = load_repair
+
+__all__ = [
+    "ALPHAS",
+    "REPAIRS",
+    "Affine",
+    "AllButTheTop",
+    "Centering",
+    "Map",
+    "Repair",
+    "SoftDecay",
+    "Whitening",
+    "load",
+    "load_repair",
+    "repair",
+    "search_alpha",
+    "soft_decay",
+]

@@ -1,0 +1,47 @@
+"""Taking the common mean away."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isotrope.errors import InputError
+from isotrope.repairs.affine import Affine
+from isotrope.repairs.linear import LinearRepair, Solution, refuse_without_spread
+from isotrope.repairs.repair import Map, repair
+from isotrope.repairs.spectrum import principal
+from isotrope.repairs.unit_rows import OfUnitRows
+from isotrope.statistics import Moments
+
+
+@repair("centering")
+class Centering(LinearRepair):
+    """x − μ; scaled: x − ‖x‖·mean(u), u = x/‖x‖, which takes the mean of the directions away.
+
+    The scaled form is not affine in x (it is in u), so it has no `affine_`; it has an exact inverse all the same.
+
+    >>> Centering().fit_transform(np.array([[1.0, 2.0], [3.0, 6.0]])).tolist()
+    [[-1.0, -2.0], [1.0, 2.0]]
+    """
+
+    def __init__(self, *, scaled: bool = False) -> None:
+        self.scaled = scaled
+
+    def solve(self, moments: Moments) -> Solution:
+        """The mean, of rows or of their directions; every direction keeps its strength."""
+        refuse_without_spread(moments)
+        values, _ = principal(moments)
+        mean = moments.unit_mean if self.scaled else moments.mean
+        return Solution(Affine(mean, np.eye(moments.d)), np.sqrt(values / (moments.n - 1)), np.ones(len(values)))
+
+    @property
+    def affine_(self) -> Affine:
+        """The map x -> x − μ."""
+        if self.scaled:
+            raise InputError("scaled centering is affine in a row's direction, not in the row; use transform.")
+        return self._solved().affine
+
+    @property
+    def map_(self) -> Map:
+        """What is done to rows."""
+        affine = self._solved().affine
+        return OfUnitRows(affine, keep_length=True) if self.scaled else affine

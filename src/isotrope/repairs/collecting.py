@@ -1,0 +1,61 @@
+"""Moments of whatever a repair is fitted on: rows in memory, files, any source, or moments that are there already."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from isotrope.errors import InputError
+from isotrope.repairs.rows import is_tensor, matrix, unit
+from isotrope.sources.arrays import ArraySource
+from isotrope.sources.batch import Source
+from isotrope.statistics import Moments, block
+
+
+def collect(X: Any, *, of_unit_rows: bool = False) -> tuple[Moments, list[dict[str, Any]]]:
+    """Moments of rows in one pass and constant memory, and the descriptions of where they come from.
+
+    X: rows (n, d), numpy, torch or a table; a path or list of paths to files of vectors; a source; or moments.
+    of_unit_rows: each row divided by its length first. Arrays and files are multiplied in float64; a source decides
+    for itself.
+
+    >>> import numpy as np
+    >>> collect(np.array([[1.0, 2.0], [3.0, 6.0]]))[0].mean.tolist()
+    [2.0, 4.0]
+    """
+    if isinstance(X, Moments):
+        if of_unit_rows:
+            raise InputError("moments of rows do not say those of unit rows; fit on the rows, or with normalize=False.")
+        return X, []
+    source, described = _source(X)
+    moments = Moments.empty(source.width)
+    for batch in source.batches():
+        (rows,) = batch.layers.values()
+        moments += Moments.of(block(unit(matrix(rows)) if of_unit_rows else rows, batch.rows))
+    if moments.nonfinite:
+        total = moments.n + moments.zero + moments.nonfinite
+        raise InputError(
+            f"{moments.nonfinite:,} of {total:,} rows hold NaN or inf, expected numbers: correct or remove them, "
+            "or fit on Moments, which leave them out."
+        )
+    return moments, [source.describe()] if described else []
+
+
+def _source(X: Any) -> tuple[Source, bool]:
+    """A source of the rows, and whether its description says more than their number."""
+    if hasattr(X, "batches"):
+        source: Source = X
+        if len(source.layers) != 1:
+            raise InputError(f"the source has {len(source.layers)} layers, expected one: a repair is of one space.")
+        return source, True
+    if _names_files(X):
+        return ArraySource(X, exact=True), True
+    rows = matrix(X)
+    if len(rows) == 0:
+        raise InputError("got no row (0 sample(s)), expected at least two.")
+    return ArraySource(rows, exact=True), False
+
+
+def _names_files(X: Any) -> bool:
+    several = isinstance(X, (list, tuple)) and len(X) > 0
+    return all(isinstance(path, (str, os.PathLike)) for path in (X if several else [X])) and not is_tensor(X)

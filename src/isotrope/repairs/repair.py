@@ -1,0 +1,147 @@
+"""What every repair is: an estimator with a map of rows to rows, a name, and one way to be saved."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError
+from isotrope.registry import Registry
+from isotrope.repairs import saved
+from isotrope.repairs.estimator import Estimator
+from isotrope.repairs.rows import matrix, refuse_width
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Map(Protocol):
+    """What a fitted repair does to rows, numpy or torch, (n, d) -> (n, k)."""
+
+    @property
+    def width(self) -> int:
+        """The number of columns d that it takes."""
+
+    @property
+    def columns(self) -> int:
+        """The number of columns k that it gives."""
+
+    def __call__(self, rows: Any) -> Any:
+        """The images of rows; each float type to itself."""
+
+    def inverse(self) -> Callable[[Any], Any]:
+        """What brings rows back; refused with a reason where nothing can."""
+
+
+class Repair(Estimator):
+    """Fitted once, applied to rows never seen; a kind of repair says how to fit, its map, and its arrays."""
+
+    name: str
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        raise NotImplementedError
+
+    @property
+    def map_(self) -> Map:
+        """What is done to rows."""
+        raise NotImplementedError
+
+    @property
+    def fitted_on_(self) -> dict[str, Any]:
+        """What it was fitted on, as plain data: rows, and the sources that say what they are."""
+        raise NotImplementedError
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The whole fitted state as named arrays, for saving."""
+        raise NotImplementedError
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], fitted_on: Mapping[str, Any]) -> None:
+        """Take over the fitted state that `arrays` and `fitted_on_` returned."""
+        raise NotImplementedError
+
+    def transform(self, X: Any) -> Any:
+        """Repaired rows, (n, d) -> (n, k): numpy to numpy, torch to torch, each float type to itself."""
+        self._refuse_unfitted()
+        rows = matrix(X)
+        self._check_names(X)
+        refuse_width(rows, self.n_features_in_, type(self).__name__)
+        return self._as_asked(self.map_(rows), X)
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit to rows and repair them."""
+        return self.fit(X, y).transform(X)
+
+    def inverse_transform(self, Z: Any) -> Any:
+        """Rows before their repair, (n, k) -> (n, d), where nothing was lost."""
+        self._refuse_unfitted()
+        return self.map_.inverse()(Z)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns d that it was fitted on."""
+        self._refuse_unfitted()
+        return self.map_.width
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.map_.columns
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the fitted repair into a folder: safetensors and config.json, at once or not at all."""
+        self._refuse_unfitted()
+        names = getattr(self, "feature_names_in_", None)
+        facts = {
+            "repair": self.name,
+            "parameters": self.get_params(),
+            "width": self.map_.width,
+            "columns": self.map_.columns,
+            "fitted_on": self.fitted_on_,
+            "feature_names": None if names is None else list(names),
+        }
+        saved.write(folder, facts, self.arrays(), overwrite=overwrite)
+
+
+REPAIRS = Registry[type[Repair]]("repair")
+
+T = TypeVar("T", bound=type[Repair])
+
+
+def repair(name: str) -> Callable[[T], T]:
+    """Register a kind of repair under its name on the command line."""
+
+    def add(kind: T) -> T:
+        kind.name = name
+        REPAIRS.add(name, kind)
+        return kind
+
+    return add
+
+
+def load_repair(folder: str | Path, *, width: int | None = None, model: str | None = None) -> Repair:
+    """The repair that `save` wrote.
+
+    width: of the rows that it is for; another is refused. model: whose rows it is for; another is warned of.
+    """
+    facts, arrays = saved.read(folder)
+    if facts["repair"] == "affine":
+        raise InputError(f"{str(folder)!r} holds a bare map; use Affine.load.")
+    if width is not None and width != facts["width"]:
+        raise InputError(
+            f"the repair in {str(folder)!r} is for rows of width {facts['width']}, got rows of width {width}; "
+            "fit one on these rows."
+        )
+    for source in facts["fitted_on"].get("sources", []):
+        if model is not None and source.get("model") not in (None, model):
+            warnings.warn(
+                f"the repair in {str(folder)!r} was fitted on rows of {source['model']}, not of {model}", stacklevel=2
+            )
+    found = REPAIRS.get(facts["repair"])(**facts["parameters"])
+    found.restore(arrays, facts["fitted_on"])
+    if facts["feature_names"] is not None:
+        found.feature_names_in_ = np.array(facts["feature_names"], dtype=object)
+    return found

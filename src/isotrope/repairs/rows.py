@@ -1,0 +1,89 @@
+"""Rows given to a repair: a matrix of numbers, numpy or torch, or a sentence why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError
+
+
+def is_tensor(rows: Any) -> bool:
+    """Whether rows are a torch tensor, told without importing torch."""
+    return hasattr(rows, "detach")
+
+
+def matrix(rows: Any) -> Any:
+    """Rows as floats, (n, d): a tensor stays one, a float type stays as it is, all else becomes a float64 array.
+
+    >>> matrix([[1, 2], [3, 4]])
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    if is_tensor(rows):
+        floats = rows if rows.is_floating_point() else rows.double()
+        _refuse_shape(tuple(floats.shape))
+        return floats
+    if hasattr(rows, "tocsr"):
+        raise InputError("got a sparse matrix, expected dense rows: call toarray() on it.")
+    values = np.asarray(rows)
+    if values.dtype.kind == "O":
+        values = values.astype(np.float64)
+    if values.dtype.kind == "c":
+        raise InputError("Complex data not supported: got complex numbers, expected real ones.")
+    if values.dtype.kind not in "fiub":
+        raise InputError(f"got an array of type {values.dtype}, expected numbers.")
+    _refuse_shape(values.shape)
+    return values if values.dtype.kind == "f" else values.astype(np.float64)
+
+
+def _refuse_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        raise InputError(
+            f"got an array of shape {shape}, expected rows of shape (n, d). Reshape your data: x[None, :] is one row."
+        )
+    if shape[1] == 0:
+        raise InputError(f"got 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+
+
+def refuse_width(rows: Any, expected: int, what: str) -> None:
+    """Refuse rows that are not as wide as what is applied to them."""
+    if rows.shape[1] != expected:
+        raise InputError(
+            f"X has {rows.shape[1]} features, but {what} is expecting {expected} features as input; "
+            "give rows of the width it was fitted on."
+        )
+
+
+def refuse_nonfinite(rows: Any) -> None:
+    """Refuse rows with NaN or infinity, which would otherwise spread."""
+    finite = rows.isfinite() if is_tensor(rows) else np.isfinite(rows)
+    bad = len(rows) - int(finite.all(1).sum())
+    if bad:
+        raise InputError(f"{bad:,} of {len(rows):,} rows hold NaN or inf, expected numbers: correct or remove them.")
+
+
+def lengths(rows: Any) -> Any:
+    """Euclidean length of each row, (n, 1), computed in float64 where rows are numpy."""
+    if is_tensor(rows):
+        return rows.norm(dim=1, keepdim=True)
+    return np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
+
+
+def unit(rows: Any) -> Any:
+    """Rows divided by their lengths, (n, d); rows of zeros stay zero.
+
+    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
+    length = lengths(rows)
+    if is_tensor(rows):
+        return rows / length.where(length > 0, length.new_ones(()))
+    return (rows / np.where(length > 0, length, 1.0)).astype(rows.dtype)
+
+
+def float64(values: Any) -> NDArray[np.float64]:
+    """Numbers as a float64 array of their own."""
+    return np.array(values.detach().double().cpu().numpy() if is_tensor(values) else values, dtype=np.float64)

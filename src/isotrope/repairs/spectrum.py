@@ -1,0 +1,57 @@
+"""The directions in which rows lie, and how strong each is, from their moments."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.statistics import Moments
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def principal(m: Moments) -> tuple[Vector, Matrix]:
+    """Eigenvalues of the scatter, descending, (r,), and their directions, (d, r): those that are not rounding.
+
+    >>> from isotrope.statistics import block
+    >>> values, directions = principal(Moments.of(block(np.array([[1.0, 0.0], [-1.0, 0.0], [3.0, 0.0]]))))
+    >>> values.tolist(), directions.tolist()
+    ([8.0], [[1.0], [0.0]])
+    """
+    rank = int(np.count_nonzero(m.eigenvalues[: min(m.n - 1, m.d)]))
+    values, vectors = np.linalg.eigh(m.scatter)
+    return values[::-1][:rank], _turned(vectors[:, ::-1][:, :rank])
+
+
+def singular(m: Moments) -> tuple[Vector, Matrix]:
+    """Singular values of the uncentred rows, descending, (r,), and their right singular vectors, (d, r).
+
+    Through a factor of the sums of products, in which spread and mean stand apart: added up, a mean far larger than
+    the spread would drown the spread's digits.
+
+    >>> from isotrope.statistics import block
+    >>> values, directions = singular(Moments.of(block(np.array([[3.0, 0.0], [3.0, 0.0], [0.0, 2.0]]))))
+    >>> (values**2).round(9).tolist(), np.abs(directions).round(9).tolist()
+    ([18.0, 4.0], [[1.0, 0.0], [0.0, 1.0]])
+    """
+    values, directions = principal(m)
+    inside = directions.T @ m.mean
+    outside = m.mean - directions @ inside
+    beyond = float(np.linalg.norm(outside))
+    # Rounding tilts the directions by this much, and so lifts a mean that lies among them out of their span.
+    tilt = 32 * _EPS * values[0] / values[-1]
+    factor = np.vstack([np.diag(np.sqrt(values)), np.sqrt(m.n) * inside])
+    if len(values) < min(m.n, m.d) and beyond > tilt * float(np.linalg.norm(m.mean)):
+        directions = np.column_stack([directions, outside / beyond])
+        factor = np.column_stack([factor, np.append(np.zeros(len(values)), np.sqrt(m.n) * beyond)])
+    _, found, vectors = np.linalg.svd(factor, full_matrices=False)
+    return found, _turned(directions @ vectors.T)
+
+
+def _turned(directions: Matrix) -> Matrix:
+    """Directions, (d, r), each with its largest coordinate positive: which of both signs is found is chance."""
+    largest = np.abs(directions).argmax(axis=0)
+    return directions * np.where(directions[largest, np.arange(directions.shape[1])] < 0, -1.0, 1.0)
