@@ -11,6 +11,7 @@ import pytest
 from isotrope.errors import InputError
 from isotrope.repairs.clusters import ClusterIsotropy
 from isotrope.repairs.repair import load_repair
+from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Rows
 from isotrope.statistics import Sample, block
 
@@ -95,7 +96,7 @@ def test_tiny_clusters_lose_no_more_than_their_rank() -> None:
     rng = np.random.default_rng(0)
     few = 100.0 + rng.normal(size=(3, 8))
     rows = np.concatenate([rng.normal(size=(200, 8)), few])
-    with pytest.warns(UserWarning, match="1 of 2 clusters have no more than 6 rows: taking 5 directions out"):
+    with pytest.warns(UserWarning, match="1 of 2 clusters have no more than 6 rows or 5 columns"):
         fitted = ClusterIsotropy(2, 5).fit(rows)
     assert not fitted.transform(few).any()  # exactly: what rounding leaves would have a direction
     new = few[:1] + np.eye(8)
@@ -103,6 +104,15 @@ def test_tiny_clusters_lose_no_more_than_their_rank() -> None:
     outside = np.linalg.svd(centred)[2][2:]  # three rows about their mean have rank two
     by_hand = (new - few.mean(axis=0)) @ outside.T @ outside
     np.testing.assert_allclose(fitted.transform(new), by_hand, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(200, 3), (20, 40), (40, 12)])
+def test_where_nothing_can_be_left_it_says_so(shape: tuple[int, int]) -> None:
+    rows = np.random.default_rng(0).normal(size=shape)
+    with pytest.warns(UserWarning, match="makes their rows zero; give more rows, fewer clusters or fewer directions"):
+        fitted = ClusterIsotropy().fit(rows)
+    assert not fitted.transform(rows).any()
+    assert np.isfinite(fitted.transform(rows + 1.0)).all()
 
 
 def test_a_cluster_of_one_row_repeated_loses_only_its_mean() -> None:
@@ -150,6 +160,30 @@ def test_the_sample_of_a_stream_is_as_good_as_its_rows() -> None:
     assert fitted.fitted_on_["rows"] == 150
 
 
+def test_files_and_sources_are_fitted_on_a_sample_of_their_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = blobs(400, 6, 3)
+    np.save(tmp_path / "rows.npy", rows)
+    whole = ClusterIsotropy(3, 1).fit(tmp_path / "rows.npy")
+    assert whole.fitted_on_["rows"] == 400
+    np.testing.assert_allclose(whole.transform(rows), ClusterIsotropy(3, 1).fit(rows).transform(rows), atol=1e-9)
+    monkeypatch.setattr("isotrope.repairs.row_repair.SAMPLE", 150)
+    some = ClusterIsotropy(3, 1).fit(ArraySource(tmp_path / "rows.npy", batch_rows=37))
+    (source,) = some.fitted_on_["sources"]
+    assert (some.fitted_on_["rows"], source["sampled"]) == (150, {"size": 150, "seed": 0, "rows": 400})
+    rows[7, 2] = np.nan
+    with pytest.raises(InputError, match="1 of the rows hold NaN or inf"):
+        ClusterIsotropy(3, 1).fit(ArraySource(rows))
+
+
+def test_rows_of_zeros_are_left_out() -> None:
+    rows = blobs(300, 6, 3)
+    fitted = ClusterIsotropy(3, 1).fit(np.concatenate([np.zeros((50, 6)), rows]))
+    np.testing.assert_array_equal(fitted.transform(rows), ClusterIsotropy(3, 1).fit(rows).transform(rows))
+    assert fitted.fitted_on_["zero_rows"] == 50
+
+
 def test_the_same_seed_gives_the_same_map() -> None:
     rows = np.random.default_rng(5).normal(size=(500, 8))
     first, again, other = (ClusterIsotropy(9, 2, seed=s).fit(rows).transform(rows) for s in (1, 1, 2))
@@ -164,6 +198,17 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     loaded = load_repair(tmp_path / "repair")
     assert repr(loaded) == "ClusterIsotropy(clusters=3, directions=2, seed=4)"
     np.testing.assert_array_equal(loaded.transform(rows), fitted.transform(rows))
+
+
+@pytest.mark.parametrize("estimator", [ClusterIsotropy(), ClusterIsotropy(2, 1)], ids=repr)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_own_checks_pass(estimator: ClusterIsotropy) -> None:
+    from sklearn.utils.estimator_checks import check_estimator
+
+    found = check_estimator(estimator, on_fail=None, on_skip=None)
+    failed = {c["check_name"]: str(c["exception"]) for c in found if c["status"] == "failed"}
+    assert len(found) > 40
+    assert failed == {}
 
 
 def test_it_is_an_estimator_of_scikit_learn() -> None:
@@ -181,17 +226,10 @@ def test_it_is_an_estimator_of_scikit_learn() -> None:
 @pytest.mark.parametrize(
     ("options", "rows", "message"),
     [
-        ({}, np.eye(40)[:, :12], "taking 12 directions out of rows with 12 feature.s. leaves nothing; give fewer"),
-        ({}, np.eye(20), "got n_samples=20 rows for 27 clusters; give more rows, or fewer clusters"),
-        (
-            {"clusters": 5},
-            np.eye(20)[:13],
-            "none of 5 clusters has more than 13 rows, so taking 12 directions out leaves nothing",
-        ),
         ({"clusters": 0}, np.eye(20), "got 0 clusters and 12 directions, expected at least 1 and at least 0"),
         ({"directions": -1}, np.eye(20), "got 27 clusters and -1 directions"),
-        ({}, np.ones((40, 20)), "the 40 rows are all the same, so there is nothing to fit"),
-        ({}, np.ones((1, 20)), "got n_samples=1 row.s., expected at least 2"),
+        ({}, np.ones((40, 20)), "all 40 rows are the same .n_features=20., so there is nothing to repair"),
+        ({}, np.ones((1, 20)), "got one row .n_samples=1., expected at least two"),
         ({}, np.full((40, 20), np.nan), "40 of 40 rows hold NaN or inf"),
         ({}, 1e200 * np.eye(40), "got numbers beyond 1e.140, whose squares are no numbers"),
     ],

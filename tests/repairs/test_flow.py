@@ -229,6 +229,15 @@ Flow().fit(rows)
     np.testing.assert_array_equal(loaded.likelihoods_, fitted.likelihoods_)  # type: ignore[attr-defined]
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_own_checks_pass() -> None:
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    found = checks.check_estimator(Flow(1, 4, 1), on_fail=None, on_skip=None)
+    failed = {c["check_name"]: str(c["exception"]) for c in found if c["status"] == "failed"}
+    assert len(found) > 40
+    assert failed == {}
+
+
 def test_it_is_an_estimator_of_scikit_learn() -> None:
     pytest.importorskip("sklearn")
     from sklearn.base import clone
@@ -248,7 +257,7 @@ def test_it_is_an_estimator_of_scikit_learn() -> None:
         ({}, np.eye(9), "got n_samples=9 rows, expected at least 10 for a flow; give more rows"),
         ({"steps": 0}, np.eye(20), "got steps=0, expected at least 1"),
         ({"epochs": -1}, np.eye(20), "got epochs=-1, expected at least 0"),
-        ({}, np.ones((40, 20)), "the 40 rows are all the same"),
+        ({}, np.ones((40, 20)), "all 40 rows are the same"),
         ({}, np.full((40, 2), np.inf), "40 of 40 rows hold NaN or inf"),
         ({}, np.ones(40), r"got an array of shape \(40,\), expected rows of shape \(n, d\)"),
     ],

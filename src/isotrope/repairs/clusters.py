@@ -151,8 +151,8 @@ class ClusterIsotropy(RowRepair[Clusters]):
     """Rows clustered by k-means, each cluster less its mean and its strongest principal directions.
 
     Rajaee and Pilehvar 2021, A cluster-based approach for improving isotropy in contextual embedding space. New rows
-    belong to the nearest centroid. There is no inverse. A cluster of no more rows than directions is left with
-    zeros where it was fitted, and warned of.
+    belong to the nearest centroid. There is no inverse. A cluster of too few rows to have more directions than are
+    taken out becomes zero where it was fitted, and is warned of.
 
     clusters: at most, fewer where fewer rows differ. directions: taken out of each cluster, at most its rank. seed: of
     the start of k-means.
@@ -171,28 +171,18 @@ class ClusterIsotropy(RowRepair[Clusters]):
         self.seed = seed
 
     def _fitted(self, rows: NDArray[np.floating[Any]]) -> Clusters:
-        n, d = rows.shape
+        d = rows.shape[1]
         if self.clusters < 1 or self.directions < 0:
             raise InputError(
                 f"got {self.clusters} clusters and {self.directions} directions, expected at least 1 and at least 0."
             )
-        if self.directions >= d:
-            raise InputError(
-                f"taking {self.directions} directions out of rows with {d} feature(s) leaves nothing; give fewer."
-            )
-        if n < self.clusters:
-            raise InputError(f"got n_samples={n} rows for {self.clusters} clusters; give more rows, or fewer clusters.")
-        found = fit_clusters(rows, self.clusters, self.directions, self.seed)
-        lost = int((found.counts <= self.directions + 1).sum()) if self.directions else 0
-        if lost == len(found.counts):
-            raise InputError(
-                f"none of {lost} clusters has more than {self.directions + 1} rows, so taking {self.directions} "
-                "directions out leaves nothing; give more rows, fewer clusters or fewer directions."
-            )
+        found = fit_clusters(rows, self.clusters, min(self.directions, d), self.seed)
+        lost = len(found.counts) if self.directions >= d else int((found.counts <= self.directions + 1).sum())
         if lost:
             warnings.warn(
-                f"{lost} of {len(found.counts)} clusters have no more than {self.directions + 1} rows: taking "
-                f"{self.directions} directions out makes those rows zero; give more rows, or fewer clusters.",
+                f"{lost} of {len(found.counts)} clusters have no more than {self.directions + 1} rows or "
+                f"{self.directions} columns: taking {self.directions} directions out makes their rows zero; "
+                "give more rows, fewer clusters or fewer directions.",
                 stacklevel=3,
             )
         return found

@@ -220,12 +220,20 @@ class Flow(RowRepair[FlowMap]):
 
     def log_det(self, X: Any) -> Vector:
         """Log of the absolute determinant of the map's Jacobian at each row, (n,)."""
-        return self.map_.log_det(X)
+        return self.map_.log_det(self._checked(X))
 
     def score_samples(self, X: Any) -> Vector:
         """Log-likelihood of each row, (n,), within the directions in which the rows fitted on spread."""
-        return self.map_.log_likelihood(X)
+        return self.map_.log_likelihood(self._checked(X))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of rows."""
         return float(self.score_samples(X).mean())
+
+    def _checked(self, X: Any) -> Any:
+        """Rows with the columns that it was fitted on."""
+        self._refuse_unfitted()
+        rows = matrix(X)
+        self._check_names(X)
+        refuse_width(rows, self.n_features_in_, "Flow")
+        return rows

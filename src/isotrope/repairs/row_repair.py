@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
+from isotrope.repairs.collecting import source_of
 from isotrope.repairs.repair import Map, Repair
 from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite
-from isotrope.statistics import Sample
+from isotrope.statistics import Sample, block
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+#: Rows that are taken of files and sources, whose number may be any: enough for clusters and for a flow.
+SAMPLE = 20_000
 
 #: Beyond this the square of a number leaves float64's range.
 _LARGEST = 1e140
@@ -35,29 +39,37 @@ M = TypeVar("M", bound=StoredMap)
 
 
 class RowRepair(Repair, Generic[M]):
-    """Fitted to rows in memory, or to the `Sample` of a stream or a scan; a kind says how."""
+    """Fitted to rows in memory, or to a sample of those of a file, a stream or a scan; a kind says how.
+
+    Rows of zeros have no direction and are left out.
+    """
 
     _kind: ClassVar[type[Any]]
+    seed: int
 
     def _fitted(self, rows: NDArray[np.floating[Any]]) -> M:
         """The map fitted to finite rows, (n, d)."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit to rows, (n, d), numpy or torch, or to a `Sample` of rows."""
-        rows = matrix(X.values if isinstance(X, Sample) else X)
+        """Fit to rows (n, d), to a `Sample`, or to a sample of 20,000 rows of files or a source. y: ignored."""
+        rows, sources = _gathered(X, self.seed)
         refuse_nonfinite(rows)
-        values = float64(rows) if is_tensor(rows) or rows.dtype == np.float16 else rows
-        if len(values) < 2:
-            raise InputError(f"got n_samples={len(values)} row(s), expected at least 2, and better thousands.")
-        if not float(np.abs(values).max()) < _LARGEST:
+        lengths = np.abs(rows).max(axis=1, initial=0.0)
+        if not float(lengths.max(initial=0.0)) < _LARGEST:
             raise InputError(f"got numbers beyond {_LARGEST:g}, whose squares are no numbers; scale the rows down.")
-        if (values == values[0]).all():
-            raise InputError(f"the {len(values):,} rows are all the same, so there is nothing to fit; give other rows.")
-        self._map = self._fitted(values)
-        self._fitted_on = {"rows": len(values)}
-        if isinstance(X, Sample):
-            self._fitted_on |= {"sample_seed": X.seed, "sequences": X.taken, "sequences_in_all": X.sequences}
+        kept = rows if lengths.all() else rows[lengths > 0]
+        if len(kept) < 2:
+            what = "one row (n_samples=1)" if len(kept) else "no row that is not zero"
+            raise InputError(f"got {what}, expected at least two to fit a repair, and better thousands.")
+        if (kept == kept[0]).all():
+            raise InputError(
+                f"all {len(kept):,} rows are the same (n_features={kept.shape[1]}), so there is nothing to repair; "
+                "give rows that differ."
+            )
+        self._map = self._fitted(kept)
+        zero = len(rows) - len(kept)
+        self._fitted_on = {"rows": len(kept), "zero_rows": zero, "nonfinite_rows": 0, "sources": sources}
         self._note_names(X)
         return self
 
@@ -84,3 +96,23 @@ class RowRepair(Repair, Generic[M]):
         """Take over the fitted state that `arrays` and `fitted_on_` returned."""
         self._map = self._kind.from_arrays(arrays)
         self._fitted_on = dict(fitted_on)
+
+
+def _gathered(X: Any, seed: int) -> tuple[NDArray[np.floating[Any]], list[dict[str, Any]]]:
+    """Rows to fit to, (n, d), float32 or float64, and the descriptions of where they come from."""
+    if isinstance(X, Sample):
+        return X.values, [{"kind": "sample", "size": X.size, "seed": X.seed, "sequences": X.sequences}]
+    source, described = source_of(X)
+    if not described:
+        rows = matrix(X)
+        return float64(rows) if is_tensor(rows) or rows.dtype.itemsize not in (4, 8) else rows, []
+    sample = Sample.empty(source.width, SAMPLE, seed)
+    nonfinite = 0
+    for batch in source.batches():
+        (rows,) = batch.layers.values()
+        usable = block(rows, batch.rows)
+        nonfinite += usable.nonfinite
+        sample.add(usable)
+    if nonfinite:
+        raise InputError(f"{nonfinite:,} of the rows hold NaN or inf, expected numbers: correct or remove them.")
+    return sample.values, [source.describe() | {"sampled": {"size": SAMPLE, "seed": seed, "rows": sample.sequences}}]
