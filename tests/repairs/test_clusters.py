@@ -147,6 +147,7 @@ def test_float_types_and_tensors_stay_what_they_are(dtype: Any) -> None:
     assert image.dtype == dtype
     tensor = fitted.transform(torch.from_numpy(rows))
     assert tensor.dtype == torch.from_numpy(rows).dtype
+    assert ClusterIsotropy(3, 1).fit(torch.from_numpy(rows).bfloat16()).fitted_on_["rows"] == 300
     np.testing.assert_allclose(tensor.numpy(), image, rtol=1e-3 if dtype == np.float16 else 1e-6, atol=1e-6)
 
 

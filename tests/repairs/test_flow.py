@@ -197,6 +197,10 @@ def test_float_types_and_tensors_stay_what_they_are(fitted: Flow) -> None:
     tensor = fitted.transform(torch.from_numpy(rows).float())
     assert tensor.dtype == torch.float32
     np.testing.assert_array_equal(tensor.numpy(), narrow)
+    half = fitted.transform(torch.from_numpy(rows).bfloat16())
+    assert half.dtype == torch.bfloat16
+    np.testing.assert_allclose(half.float().numpy(), image, rtol=0, atol=0.2)
+    np.testing.assert_array_equal(fitted.log_det(torch.from_numpy(rows)), fitted.log_det(rows))
     assert fitted.transform(rows[:0]).shape == (0, 6)
     assert fitted.score_samples(rows.astype(np.float32)).dtype == np.float64
 

@@ -132,6 +132,15 @@ def test_a_model_gives_one_row_for_each_text(bert: Any, special_tokens: str) -> 
     np.testing.assert_allclose(found["0..3"], by_hand, rtol=0, atol=1e-6)
 
 
+def test_a_real_model_and_the_layers_of_the_published_code(minilm: Any) -> None:
+    sentences = ["The cat sat on the mat.", "A much longer sentence, with commas, about nothing at all.", "Short"]
+    (tokens,) = TextSource(minilm, open_corpus(sentences)).batches()
+    (found,) = TextSource(minilm, open_corpus(sentences), pooling="sbert-wk").batches()
+    stacked = np.stack([tokens.layers[i].double().numpy() for i in (4, 5, 6)], axis=1)
+    by_hand = [sentence(stacked[tokens.rows.sequence == text]) for text in found.rows.sequence]
+    np.testing.assert_allclose(found.layers["4..6"], by_hand, rtol=0, atol=1e-6)
+
+
 def test_names() -> None:
     assert parse("sbert-wk").layers == "4..-1"  # of the published code
     assert parse("sbert-wk:1+2+5").layers == "1+2+5"

@@ -18,7 +18,7 @@ from isotrope.quantization.quantized import Codes
 from isotrope.quantization.threads import blocks, threads
 from isotrope.repairs.repair import repair
 from isotrope.repairs.row_repair import RowRepair
-from isotrope.repairs.rows import is_tensor, matrix, refuse_nonfinite, refuse_width
+from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, refuse_width
 
 Matrix = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ class Clusters:
         x = matrix(rows)
         refuse_width(x, self.width, "this map")
         if is_tensor(x):
-            return x.new_tensor(self(x.detach().cpu().double().numpy()))
+            return x.new_tensor(self(float64(x)))
         refuse_nonfinite(x)
         out = np.empty(x.shape, dtype=x.dtype)
         of = _cells(x, self.centroids)

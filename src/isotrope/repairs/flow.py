@@ -146,7 +146,7 @@ class FlowMap:
         """A map of rows to rows, numpy to numpy, torch to torch, each float type to itself."""
         x = matrix(rows)
         if is_tensor(x):
-            return x.new_tensor(self._mapped(x.detach().cpu().double().numpy(), function))
+            return x.new_tensor(self._mapped(float64(x), function))
         parts = (function(part).astype(x.dtype) for part in self._blocks(x))
         return np.concatenate([np.empty((0, self.width), x.dtype), *parts])
 
