@@ -31,6 +31,20 @@ def test_python_of_the_page_about_quantizers_runs() -> None:
     assert done.stdout.startswith("(2000, 4) [2000 2000 2000 2000] 0."), done.stderr
 
 
+def test_python_of_the_page_about_repairs_runs() -> None:
+    (code,) = blocks("docs/repairs.md", "python")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("(1, 16) {'mean_cosine': 0."), done.stderr
+
+
+def test_the_page_about_repairs_names_them_all() -> None:
+    from isotrope.repairs import REPAIRS
+
+    page = (DOCS / "repairs.md").read_text("utf-8")
+    for kind in REPAIRS:
+        assert f"| `{kind.name}` | `{kind.__name__}(" in page
+
+
 def test_values_in_the_readme_are_right() -> None:
     import numpy as np
 
@@ -108,6 +122,7 @@ def test_links_in_the_documents_lead_somewhere() -> None:
         "docs/verdict.md",
         "docs/finite_samples.md",
         "docs/quantizers.md",
+        "docs/repairs.md",
     ):
         text = (ROOT / name).read_text("utf-8")
         for target in re.findall(r"\]\((?!https?://)([^)#]+)\)", text):

@@ -30,7 +30,7 @@ _STAGE = ".unfinished"
 
 
 @contextmanager
-def _told(what: Path) -> Iterator[None]:
+def told(what: Path) -> Iterator[None]:
     """Turn what the system says into a sentence."""
     try:
         yield
@@ -44,7 +44,7 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a file beside `path`, then put it in place at once; nothing is left on failure."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with _told(path):
+        with told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             write(beside)
             with beside.open("rb+") as file:
@@ -58,7 +58,7 @@ def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
     """Let `fill` write into a folder beside `folder`, then put it in its place at once; nothing is left on failure."""
     beside, before = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("part", "old"))
     try:
-        with _told(folder):
+        with told(folder):
             beside.mkdir(parents=True)
             fill(beside)
             if folder.exists():
@@ -93,7 +93,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
-    with _told(path):
+    with told(path):
         try:
             return {k: v.copy() for k, v in load_file(path).items()}
         except SafetensorError as error:
@@ -149,7 +149,7 @@ class Run:
             write_frame(stage / "readings.parquet", frame)
             write_frame(stage / "readings.csv", frame)
             write_text(stage / FINDINGS, findings.to_json())
-            with _told(self.folder):
+            with told(self.folder):
                 for path in sorted(stage.iterdir(), key=lambda p: p.name == FINDINGS):
                     _replace(path, self.folder / path.name)
         finally:
@@ -191,7 +191,7 @@ class Run:
             target = self.folder / _CHECKPOINT / f"{number:08d}"
             if not (target / "state.json").exists():
                 continue
-            with _told(target):
+            with told(target):
                 try:
                     state = json.loads((target / "state.json").read_bytes())
                     files: dict[str, str] = state["files"]
@@ -207,6 +207,20 @@ class Run:
             return state, statistics
         return None
 
+    def statistics(self) -> list[tuple[str | None, int | str, Path]]:
+        """The group and the layer that each file of statistics is of."""
+        path = self.folder / "statistics" / "index.json"
+        if not path.is_file():
+            raise StoreError(f"the folder {str(self.folder)!r} is not a finished run (it has no {path.name}).")
+        try:
+            with told(path):
+                index = json.loads(path.read_bytes())
+            files = [(group, layer, path.with_name(f"{n}.safetensors")) for n, (group, layer) in index["files"].items()]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreError(f"{str(path)!r} is damaged; run the scan again.") from error
+        _known_format(index.get("format"), path)
+        return files
+
     def _numbers(self) -> list[int]:
         base = self.folder / _CHECKPOINT
         return [int(p.name) for p in base.glob("[0-9]*") if p.name.isdigit()] if base.is_dir() else []
@@ -219,7 +233,7 @@ class Run:
         if not self.finished:
             what = "has not finished: continue it with --resume" if self._numbers() else "is not a run"
             raise StoreError(f"the folder {str(self.folder)!r} {what} (it has no {FINDINGS}).")
-        with _told(path):
+        with told(path):
             text = path.read_bytes()
         try:
             findings = Findings.from_json(text)
@@ -254,7 +268,7 @@ def _known_format(version: Any, path: Path) -> None:
 
 def _sha256(path: Path) -> str:
     digest = hashlib.sha256()
-    with _told(path), path.open("rb") as file:
+    with told(path), path.open("rb") as file:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()

@@ -42,6 +42,11 @@ def test_a_float_type_stays_what_it_is(kind: type) -> None:
     assert_allclose(tensor.numpy(), f(x), rtol=0, atol=20 * np.finfo(kind).eps)
 
 
+def test_bytes_in_another_order_lose_no_digits() -> None:
+    f, x = some(6, 4), RNG.normal(size=(9, 6))
+    assert_array_equal(f(x.astype(">f8")), f(x))
+
+
 def test_whole_numbers_become_float64() -> None:
     assert Affine([1], [[2.0]])(np.array([[3]])).tolist() == [[4.0]]
 

@@ -85,7 +85,7 @@ class Affine:
             refuse_nonfinite(x)
         if self._only_moves:
             return np.asarray(x - (self.shift - self.offset))
-        if x.dtype == np.float64:
+        if x.dtype.itemsize >= 8:
             return np.asarray((x - self.shift) @ self.weight + self.offset)
         # In float32 a common mean far larger than the spread would cost digits of the product: it goes by float64.
         near = near.astype(np.float32).astype(np.float64)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.repairs.affine import Affine
 from isotrope.repairs.linear import LinearRepair, Solution, refuse_without_spread
 from isotrope.repairs.repair import Map, repair
-from isotrope.repairs.spectrum import principal
 from isotrope.repairs.unit_rows import OfUnitRows
 from isotrope.statistics import Moments
 
@@ -29,9 +29,21 @@ class Centering(LinearRepair):
     def solve(self, moments: Moments) -> Solution:
         """The mean, of rows or of their directions; every direction keeps its strength."""
         refuse_without_spread(moments)
-        values, _ = principal(moments)
         mean = moments.unit_mean if self.scaled else moments.mean
-        return Solution(Affine(mean, np.eye(moments.d)), np.sqrt(values / (moments.n - 1)), np.ones(len(values)))
+        # Directions are not needed, and finding them is the only part that takes time: see spectrum_.
+        return Solution(Affine(mean, np.eye(moments.d)), np.empty(0), np.empty(0))
+
+    @property
+    def spectrum_(self) -> NDArray[np.float64]:
+        """The standard deviation along each direction that the rows have, descending, (r,)."""
+        self._refuse_unfitted()
+        values = self.moments_.eigenvalues
+        return np.sqrt(values[values > 0] / (self.moments_.n - 1))
+
+    @property
+    def gains_(self) -> NDArray[np.float64]:
+        """Ones, (r,): no direction is made stronger or weaker."""
+        return np.ones(len(self.spectrum_))
 
     @property
     def affine_(self) -> Affine:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError
-from isotrope.repairs.rows import is_tensor, matrix, unit
+from isotrope.repairs.rows import is_tensor, matrix
 from isotrope.sources.arrays import ArraySource
-from isotrope.sources.batch import Source
-from isotrope.statistics import Moments, block
+from isotrope.sources.batch import Layer, Source
+from isotrope.statistics import Block, Moments, Summary, block
+from isotrope.store import Run, read_arrays
 
 
 def collect(X: Any, *, of_unit_rows: bool = False) -> tuple[Moments, list[dict[str, Any]]]:
@@ -31,7 +34,8 @@ def collect(X: Any, *, of_unit_rows: bool = False) -> tuple[Moments, list[dict[s
     moments = Moments.empty(source.width)
     for batch in source.batches():
         (rows,) = batch.layers.values()
-        moments += Moments.of(block(unit(matrix(rows)) if of_unit_rows else rows, batch.rows))
+        usable = block(rows, batch.rows)
+        moments += Moments.of(_unit(usable) if of_unit_rows else usable)
     if moments.nonfinite:
         total = moments.n + moments.zero + moments.nonfinite
         raise InputError(
@@ -39,6 +43,27 @@ def collect(X: Any, *, of_unit_rows: bool = False) -> tuple[Moments, list[dict[s
             "or fit on Moments, which leave them out."
         )
     return moments, [source.describe()] if described else []
+
+
+def saved_moments(run: str | Path, layer: Layer | None = None) -> Moments:
+    """Moments of one layer that a scan has left in its run folder, all groups together.
+
+    layer: as the run names it; a run of a single layer needs none.
+    """
+    files = Run(run).statistics()
+    layers = list(dict.fromkeys(found for _, found, _ in files))
+    wanted = layers[0] if layer is None and len(layers) == 1 else layer
+    if wanted not in layers:
+        names = ", ".join(map(str, layers))
+        raise InputError(f"the run {str(run)!r} has the layers {names}, got {layer!r}; name one of them.")
+    first, *others = (Summary.from_arrays(read_arrays(path)).moments for _, found, path in files if found == wanted)
+    return sum(others, start=first)
+
+
+def _unit(rows: Block) -> Block:
+    """The same rows, each divided by its length."""
+    directions = block(rows.values / rows.norms[:, None], rows.rows)
+    return replace(directions, zero=rows.zero, nonfinite=rows.nonfinite)
 
 
 def source_of(X: Any) -> tuple[Source, bool]:

@@ -160,7 +160,7 @@ def column_names(given: Any) -> NDArray[Any] | None:
 
 def _not_fitted() -> type[NotFitted]:
     """Our error, which is also scikit-learn's where that is in use."""
-    if "sklearn" not in sys.modules:
+    if sys.modules.get("sklearn") is None:
         return NotFitted
     from sklearn.exceptions import NotFittedError
 

@@ -145,4 +145,6 @@ def refuse_without_spread(m: Moments) -> None:
         what = "one row (n_samples=1)" if m.n else "no row that is not zero"
         raise InputError(f"got {what}, expected at least two to fit a repair.")
     if m.constant:
-        raise InputError(f"all {m.n:,} rows are the same, so there is nothing to repair; give rows that differ.")
+        raise InputError(
+            f"all {m.n:,} rows are the same (n_features={m.d}), so there is nothing to repair; give rows that differ."
+        )

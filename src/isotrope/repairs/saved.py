@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from isotrope import __version__
 from isotrope.errors import StoreError
-from isotrope.store import read_arrays, write_arrays, write_folder, write_text
+from isotrope.store import read_arrays, told, write_arrays, write_folder, write_text
 
 FORMAT = 1
 CONFIG, ARRAYS = "config.json", "repair.safetensors"
@@ -44,12 +44,11 @@ def read(folder: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     if not (path / CONFIG).is_file():
         raise StoreError(f"there is no saved repair in {str(folder)!r} (it has no {CONFIG}); check the folder.")
     try:
-        config = json.loads((path / CONFIG).read_bytes())
+        with told(path / CONFIG):
+            config = json.loads((path / CONFIG).read_bytes())
         version, checksum = config["format"], config.pop("checksum")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _changed(path) from error
-    except OSError as error:
-        raise StoreError(f"{str(path / CONFIG)!r} could not be read ({error.strerror or error}).") from error
     if isinstance(version, int) and version > FORMAT:
         raise StoreError(
             f"the repair in {str(folder)!r} has format {version}, this isotrope reads up to {FORMAT}; "
@@ -77,7 +76,7 @@ def _refuse_occupied(target: Path, overwrite: bool) -> None:
 def _checksum(config: Mapping[str, Any], arrays: Path) -> str:
     """A hash of the arrays' file and of the config, so that a change of either shows."""
     digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
-    with arrays.open("rb") as file:
+    with told(arrays), arrays.open("rb") as file:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()

@@ -24,6 +24,9 @@ FORMS = ("paper", "clipped", "shifted")
 #: Where the paper looks for the best alpha of a set of vectors (footnote 5).
 ALPHAS = (-0.2, -0.4, -0.6, -0.8, -1.0)
 
+#: Below it, −α bends nothing that float64 could show, and its products would lose their digits.
+_NOTHING = 1e-100
+
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -37,7 +40,7 @@ def soft_decay(values: Vector, alpha: float, form: str = "paper") -> Vector:
     True
     """
     a = -alpha
-    if a == 0:
+    if a < _NOTHING:
         return np.asarray(values, dtype=np.float64)
     if form == "shifted":
         return np.asarray(np.log1p(a * values / (1 - a * a)) / a)
@@ -130,7 +133,7 @@ class SoftDecay(LinearRepair):
 def refuse_outside(values: Vector, alpha: float, form: str) -> None:
     """Refuse singular values, descending, (r,), where the formula is undefined or small ones overtake the largest."""
     a, largest, smallest = -alpha, float(values[0]), float(values[-1])
-    if a == 0 or form == "shifted":
+    if a < _NOTHING or form == "shifted":
         return
     if form == "paper" and a < 1:
         least, bound = a * (2 - a * a) / (1 - a * a), "at least a(2 − a²)/(1 − a²)"

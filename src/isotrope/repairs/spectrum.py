@@ -41,14 +41,18 @@ def singular(m: Moments) -> tuple[Vector, Matrix]:
     inside = directions.T @ m.mean
     outside = m.mean - directions @ inside
     beyond = float(np.linalg.norm(outside))
-    # Rounding tilts the directions by this much, and so lifts a mean that lies among them out of their span.
-    tilt = 32 * _EPS * values[0] / values[-1]
+    rank = len(values)
     factor = np.vstack([np.diag(np.sqrt(values)), np.sqrt(m.n) * inside])
-    if len(values) < min(m.n, m.d) and beyond > tilt * float(np.linalg.norm(m.mean)):
+    if rank < m.d and beyond > 0:
         directions = np.column_stack([directions, outside / beyond])
-        factor = np.column_stack([factor, np.append(np.zeros(len(values)), np.sqrt(m.n) * beyond)])
+        factor = np.column_stack([factor, np.append(np.zeros(rank), np.sqrt(m.n) * beyond)])
+        # Rounding tilts the directions by so much, and lifts a mean that lies among them out of their span: then the
+        # mean shows how they are tilted, and is no direction more.
+        tilt = 32 * _EPS * values[0] / values[-1]
+        rank += beyond > tilt * float(np.linalg.norm(m.mean))
     _, found, vectors = np.linalg.svd(factor, full_matrices=False)
-    return found, _turned(directions @ vectors.T)
+    rank = min(rank, m.n)
+    return found[:rank], _turned(directions @ vectors[:rank].T)
 
 
 def _turned(directions: Matrix) -> Matrix:
