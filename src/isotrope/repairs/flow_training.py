@@ -70,7 +70,7 @@ def gaussian(rows: NDArray[np.floating[Any]]) -> tuple[Vector, Matrix, int]:
 def _start(r: int, hidden: int, rng: np.random.Generator) -> Parameters:
     """Trainable numbers of a step that begins as a random rotation, by its LU factors, with an idle coupling."""
     rotation = np.linalg.qr(rng.normal(size=(r, r)))[0]
-    permutation, lower, upper = scipy.linalg.lu(rotation)
+    order, lower, upper = scipy.linalg.lu(rotation, p_indices=True)
     diagonal = np.diagonal(upper)
     half = r // 2
     trained = {
@@ -88,18 +88,16 @@ def _start(r: int, hidden: int, rng: np.random.Generator) -> Parameters:
         "third": np.zeros((hidden, 2 * (r - half))),
         "third_bias": np.zeros(2 * (r - half)),
     }
-    fixed = {"permutation": permutation, "sign": np.sign(diagonal)}
-    tensors = {name: torch.tensor(array, dtype=torch.float32) for name, array in (trained | fixed).items()}
-    for name in trained:
-        tensors[name].requires_grad_()
-    return tensors
+    tensors = {name: torch.tensor(array, dtype=torch.float32, requires_grad=True) for name, array in trained.items()}
+    fixed = {"sign": torch.tensor(np.sign(diagonal), dtype=torch.float32), "order": torch.from_numpy(order)}
+    return tensors | fixed
 
 
 def _step(p: Parameters) -> Step:
     """The step that its numbers stand for."""
     unit = torch.eye(len(p["shift"]), dtype=p["lower"].dtype)
     upper = p["upper"].triu(1) + torch.diag(p["sign"] * p["log_diagonal"].exp())
-    linear = p["permutation"] @ (p["lower"].tril(-1) + unit) @ upper
+    linear = ((p["lower"].tril(-1) + unit) @ upper)[p["order"]]
     log_det = (p["log_scale"] + p["log_diagonal"]).sum(0, keepdim=True)
     network = (p[name] for name in Step._fields[3:])
     return Step(p["log_scale"].exp()[:, None] * linear, p["shift"] @ linear, log_det, *network)
@@ -138,5 +136,5 @@ def _likelihood(parameters: list[Parameters], rows: Any) -> float:
 
 def _as_numpy(parameters: list[Parameters]) -> tuple[Step, ...]:
     """The steps in float64, worked out from their numbers in it: then the log-determinant is that of the weight."""
-    wide = [{name: tensor.detach().double() for name, tensor in p.items()} for p in parameters]
+    wide = [{name: t.detach().double() if t.is_floating_point() else t for name, t in p.items()} for p in parameters]
     return tuple(Step(*(part.numpy().copy() for part in _step(p))) for p in wide)
