@@ -195,7 +195,7 @@ class Flow(RowRepair[FlowMap]):
 
     _kind = FlowMap
 
-    def __init__(self, steps: int = 4, hidden: int = 128, epochs: int = 30, seed: int = 0) -> None:
+    def __init__(self, steps: int = 4, hidden: int = 128, epochs: int = 10, seed: int = 0) -> None:
         self.steps = steps
         self.hidden = hidden
         self.epochs = epochs

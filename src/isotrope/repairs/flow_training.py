@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,11 @@ from isotrope.repairs.flow import FlowMap, Matrix, Step, Vector, forward, normal
 #: Share of the rows held out, and how many at most: enough to see a likelihood rise.
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 2000
 
-_BATCH = 512
-_LEARNING_RATE = 1e-3
+#: Rows in a batch: at most, at least, and so few that an epoch has this many updates, if it can.
+_BATCH, _SMALLEST_BATCH, _UPDATES = 256, 16, 50
+
+#: At its highest, after a tenth of all updates: each changes all of a matrix a little, which together is much.
+_LEARNING_RATE, _RISE = 5e-4, 0.1
 
 #: Epochs in a row without a gain after which training stops.
 _PATIENCE = 3
@@ -107,19 +111,23 @@ def _train(
     parameters: list[Parameters], rows: Any, held_out: Any, epochs: int, rng: np.random.Generator
 ) -> tuple[tuple[Step, ...], list[float]]:
     """Steps at the epoch at which the rows held out were likeliest, as numpy, and their likelihood after each epoch."""
+    size = min(_BATCH, max(_SMALLEST_BATCH, len(rows) // _UPDATES))
+    total = max(1, epochs * math.ceil(len(rows) / size))
     trained = [tensor for p in parameters for tensor in p.values() if tensor.requires_grad]
     optimizer = torch.optim.Adam(trained, lr=_LEARNING_RATE)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 - epoch / max(epochs, 1))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda done: min((done + 1) / (_RISE * total), (1 - done / total) / (1 - _RISE))
+    )
     best, likelihoods = _as_numpy(parameters), [_likelihood(parameters, held_out)]
     for epoch in range(epochs):
-        for batch in torch.from_numpy(rng.permutation(len(rows))).split(_BATCH):
+        for batch in torch.from_numpy(rng.permutation(len(rows))).split(size):
             optimizer.zero_grad()
             z, log_det = forward(rows[batch], [_step(p) for p in parameters], torch)
             loss = -(normal(z) + log_det).mean()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(trained, _LONGEST)
             optimizer.step()
-        schedule.step()
+            schedule.step()
         likelihoods.append(_likelihood(parameters, held_out))
         if likelihoods[-1] >= max(likelihoods):
             best = _as_numpy(parameters)
