@@ -19,10 +19,10 @@ from isotrope.repairs.flow import FlowMap, Matrix, Step, Vector, forward, normal
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 2000
 
 #: Rows in a batch: at most, at least, and so few that an epoch has this many updates, if it can.
-_BATCH, _SMALLEST_BATCH, _UPDATES = 256, 16, 50
+_BATCH, _SMALLEST_BATCH, _UPDATES = 512, 16, 50
 
 #: At its highest, after a tenth of all updates: each changes all of a matrix a little, which together is much.
-_LEARNING_RATE, _RISE = 5e-4, 0.1
+_LEARNING_RATE, _RISE = 8e-4, 0.1
 
 #: Epochs in a row without a gain after which training stops.
 _PATIENCE = 3
