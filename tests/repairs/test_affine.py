@@ -66,6 +66,11 @@ def test_float32_keeps_its_digits_beside_a_large_mean(moved: bool) -> None:
     assert np.abs(x @ weight.astype(np.float32) - (f.shift @ weight).astype(np.float32) - exact).max() > 2 * allowed
 
 
+def test_numbers_whose_sum_is_none_are_still_numbers() -> None:
+    x = np.full((50, 2), 3e38, np.float32)
+    assert_allclose(Affine([0.0, 0.0], np.diag([0.5, 0.25]))(x), np.tile([1.5e38, 0.75e38], (50, 1)), rtol=1e-6)
+
+
 def test_gradients_pass_through() -> None:
     f = some(4, 3)
     x = torch.randn(5, 4, dtype=torch.float64, requires_grad=True)

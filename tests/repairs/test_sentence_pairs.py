@@ -64,8 +64,10 @@ def test_scores_of_minilm(stsb: tuple[np.ndarray, np.ndarray], repair: Repair | 
 
 @pytest.mark.long
 def test_the_map_is_the_decomposition_on_real_rows(stsb: tuple[np.ndarray, np.ndarray]) -> None:
+    """Without what a layer norm leaves of one direction, 1.6e-6, which the formula magnifies 4.6 million times."""
     rows = stsb[0].astype(np.float64)
     u, s, vt = np.linalg.svd(rows, full_matrices=False)
-    bent = np.log(1 - 0.36 + 0.6 * s) / 0.6
+    bent = np.where(s > 1e-5 * s[0], np.log(1 - 0.36 + 0.6 * s) / 0.6, 0.0)
     expected = (u * (bent * s[0] / bent[0])) @ vt
-    np.testing.assert_allclose(SoftDecay(-0.6).fit_transform(rows), expected, rtol=0, atol=1e-9)
+    repaired = SoftDecay(-0.6, tolerance=1e-5).fit_transform(rows)
+    np.testing.assert_allclose(repaired, expected, rtol=0, atol=1e-9)

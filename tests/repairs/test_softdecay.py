@@ -92,6 +92,28 @@ def test_rank_deficient_rows_keep_their_rank(n: int, d: int, rank: int) -> None:
     assert_allclose(repair.transform(vectors[rank:]), 0.0, atol=blur)
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("height", [0.5, 100.0])
+def test_a_mean_among_few_directions_is_no_direction_more(seed: int, height: float) -> None:
+    """Rounding alone lifts such a mean out of the span of the others, and the formula would make much of that."""
+    rng = np.random.default_rng(seed)
+    basis = np.linalg.qr(rng.normal(size=(20, 6)))[0].T
+    scale = np.geomspace(3.0, 3e-4, 6)
+    rows = rng.normal(size=(60, 6)) * scale @ basis + height * rng.normal(size=6) @ basis
+    repair = SoftDecay(-0.6).fit(rows)
+    assert len(repair.gains_) == 6
+    size = np.linalg.norm(rows, 2)
+    assert_allclose(repair.transform(rows), by_svd(rows, -0.6, rank=6), rtol=0, atol=1e-9 * size)
+
+
+@pytest.mark.parametrize(("height", "kept"), [(1e-11, 4), (1e-14, 3)])
+def test_by_default_what_rounding_could_have_made_stays_zero(height: float, kept: int) -> None:
+    """A coordinate that is always the same has no spread, and a singular value of its own, against max(n, d)·eps."""
+    rows = np.column_stack([RNG.normal(size=(1_000, 3)), np.full(1_000, height)])
+    assert len(SoftDecay(-0.6).fit(rows).gains_) == kept
+    assert len(SoftDecay(-0.6, tolerance=0.0).fit(rows).gains_) == 4
+
+
 def test_fewer_rows_than_dimensions() -> None:
     rows = RNG.normal(size=(12, 40)) + 1.0
     assert_allclose(SoftDecay(-0.6).fit_transform(rows), by_svd(rows, -0.6), rtol=0, atol=1e-9)

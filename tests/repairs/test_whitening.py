@@ -38,6 +38,12 @@ def test_it_is_scikit_learns(n: int, k: int) -> None:
     assert_allclose(ours, theirs * signs, rtol=0, atol=1e-7)
 
 
+def test_signs_of_columns_are_not_left_to_chance() -> None:
+    weight = Whitening().fit(spread()).affine_.weight
+    largest = np.abs(weight).argmax(axis=0)
+    assert (weight[largest, np.arange(10)] > 0).all()
+
+
 def test_as_many_columns_as_there_are_directions() -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 8)) + 5

@@ -21,7 +21,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 #: Rows multiplied at once: large enough for full speed, small enough for constant memory.
-_ROWS = 8192
+_ROWS = 4096
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -73,24 +73,27 @@ class Affine:
         refuse_width(x, self.width, "this map")
         if is_tensor(x):
             return self._of_tensor(x) if len(x) else x.new_empty((0, self.columns))
-        out = np.empty((len(x), self.columns), dtype=x.dtype)
+        out = np.empty((len(x), self.columns), dtype=np.float64 if x.dtype.itemsize >= 8 else np.float32)
         for start in range(0, len(x), _ROWS):
             part = slice(start, start + _ROWS)
-            out[part] = self._of_array(x[part])
-        return out
+            self._write(x[part], out[part])
+        return out.astype(x.dtype, copy=False)
 
-    def _of_array(self, x: NDArray[Any]) -> NDArray[Any]:
-        near = x.mean(axis=0, dtype=np.float64)
+    def _write(self, x: NDArray[Any], out: NDArray[Any]) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            near = x.mean(axis=0, dtype=out.dtype)
         if not np.isfinite(near).all():
             refuse_nonfinite(x)
+            near = np.zeros_like(near)  # numbers so large that their sum is none
         if self._only_moves:
-            return np.asarray(x - (self.shift - self.offset))
-        if x.dtype.itemsize >= 8:
-            return np.asarray((x - self.shift) @ self.weight + self.offset)
-        # In float32 a common mean far larger than the spread would cost digits of the product: it goes by float64.
-        near = near.astype(np.float32).astype(np.float64)
-        product = (x - near.astype(np.float32)) @ self._narrow_weight
-        return np.asarray(product + ((near - self.shift) @ self.weight + self.offset).astype(np.float32))
+            out[:] = x - (self.shift - self.offset)
+        elif out.dtype == np.float64:
+            np.matmul(x - self.shift, self.weight, out=out)
+            out += self.offset
+        else:
+            # A common mean far larger than the spread would cost the product digits in float32: it goes by float64.
+            np.matmul(x - near, self._narrow_weight, out=out)
+            out += ((near.astype(np.float64) - self.shift) @ self.weight + self.offset).astype(np.float32)
 
     def _of_tensor(self, x: Any) -> Any:
         import torch

@@ -40,6 +40,7 @@ def singular(m: Moments) -> tuple[Vector, Matrix]:
     values, directions = principal(m)
     inside = directions.T @ m.mean
     outside = m.mean - directions @ inside
+    outside -= directions @ (directions.T @ outside)  # once more: a layer norm leaves a mean nearly within their span
     beyond = float(np.linalg.norm(outside))
     rank = len(values)
     factor = np.vstack([np.diag(np.sqrt(values)), np.sqrt(m.n) * inside])
