@@ -188,6 +188,17 @@ def test_the_same_seed_gives_the_same_map_and_leaves_the_randomness_of_others_al
     np.testing.assert_array_equal(np.random.rand(3), expected[1])  # noqa: NPY002
 
 
+def test_the_number_of_threads_changes_nothing_and_is_left_alone() -> None:
+    rows = bent(600, 40)
+    images = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        images.append(Flow(steps=2, hidden=32, epochs=2).fit(rows).transform(rows))
+        assert torch.get_num_threads() == threads
+    torch.set_num_threads(1)
+    np.testing.assert_array_equal(*images)
+
+
 def test_float_types_and_tensors_stay_what_they_are(fitted: Flow) -> None:
     rows = bent(10, 6, seed=4)
     image = fitted.transform(rows)

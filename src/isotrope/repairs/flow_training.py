@@ -11,6 +11,7 @@ import numpy as np
 import scipy.linalg
 import torch
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from isotrope.errors import InputError
 from isotrope.repairs.flow import FlowMap, Matrix, Step, Vector, forward, normal
@@ -38,25 +39,26 @@ def fit_flow(rows: NDArray[np.floating[Any]], steps: int, hidden: int, epochs: i
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(rows))
     held = max(1, min(int(_HELD_OUT * len(rows)), _MOST_HELD_OUT))
-    mean, whiten, rank = gaussian(rows[order[held:]])
-    white = torch.from_numpy(((rows[order] - mean) @ whiten[:, :rank]).astype(np.float32))
-    volume = float(np.log(np.square(whiten[:, :rank]).sum(axis=0)).sum() / 2)
-    parameters = [_start(rank, hidden, rng) for _ in range(steps)]
     with _one_core():
+        mean, whiten, rank = gaussian(rows[order[held:]])
+        white = torch.from_numpy(((rows[order] - mean) @ whiten[:, :rank]).astype(np.float32))
+        volume = float(np.log(np.square(whiten[:, :rank]).sum(axis=0)).sum() / 2)
+        parameters = [_start(rank, hidden, rng) for _ in range(steps)]
         best, likelihoods = _train(parameters, white[held:], white[:held], epochs, rng)
     return FlowMap(mean, whiten, rank, best, np.array(likelihoods) + volume)
 
 
 @contextmanager
 def _one_core() -> Iterator[None]:
-    """Products on one core: at this size threads gain little, on a busy machine wait for each other tenfold.
+    """Products on one core: at this size threads gain little, and on a busy machine wait for each other tenfold.
 
-    And the same seed gives the same map, whatever the number of cores.
+    And the same seed gives the same map, whatever the number of threads.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield
+        with threadpool_limits(1, user_api="blas"):
+            yield
     finally:
         torch.set_num_threads(threads)
 
