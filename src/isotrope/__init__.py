@@ -11,7 +11,16 @@ if TYPE_CHECKING:
     from isotrope.errors import IsotropeError
     from isotrope.findings import Findings, Reading
     from isotrope.pipeline import measure, scan
-    from isotrope.repairs import Affine, AllButTheTop, Centering, SoftDecay, Whitening, load_repair
+    from isotrope.repairs import (
+        Affine,
+        AllButTheTop,
+        Centering,
+        ClusterIsotropy,
+        Flow,
+        SoftDecay,
+        Whitening,
+        load_repair,
+    )
     from isotrope.statistics import Moments, Sample, SequenceStatistics, TokenStatistics
     from isotrope.store import Run
 
@@ -19,7 +28,9 @@ __all__ = [
     "Affine",
     "AllButTheTop",
     "Centering",
+    "ClusterIsotropy",
     "Findings",
+    "Flow",
     "IsotropeError",
     "Moments",
     "Reading",
@@ -39,7 +50,9 @@ _HOME = {
     "Affine": "repairs",
     "AllButTheTop": "repairs",
     "Centering": "repairs",
+    "ClusterIsotropy": "repairs",
     "Findings": "findings",
+    "Flow": "repairs",
     "IsotropeError": "errors",
     "Moments": "statistics",
     "Reading": "findings",

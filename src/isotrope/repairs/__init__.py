@@ -3,7 +3,9 @@
 from isotrope.repairs.affine import Affine
 from isotrope.repairs.all_but_the_top import AllButTheTop
 from isotrope.repairs.centering import Centering
+from isotrope.repairs.clusters import ClusterIsotropy
 from isotrope.repairs.collecting import saved_moments
+from isotrope.repairs.flow import Flow
 from isotrope.repairs.repair import REPAIRS, Map, Repair, load_repair, repair
 from isotrope.repairs.softdecay import ALPHAS, SoftDecay, search_alpha, soft_decay
 from isotrope.repairs.whitening import Whitening
@@ -16,6 +18,8 @@ __all__ = [
     "Affine",
     "AllButTheTop",
     "Centering",
+    "ClusterIsotropy",
+    "Flow",
     "Map",
     "Repair",
     "SoftDecay",

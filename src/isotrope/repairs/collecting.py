@@ -30,7 +30,7 @@ def collect(X: Any, *, of_unit_rows: bool = False) -> tuple[Moments, list[dict[s
         if of_unit_rows:
             raise InputError("moments of rows do not say those of unit rows; fit on the rows, or with normalize=False.")
         return X, []
-    source, described = _source(X)
+    source, described = source_of(X)
     moments = Moments.empty(source.width)
     for batch in source.batches():
         (rows,) = batch.layers.values()
@@ -66,7 +66,7 @@ def _unit(rows: Block) -> Block:
     return replace(directions, zero=rows.zero, nonfinite=rows.nonfinite)
 
 
-def _source(X: Any) -> tuple[Source, bool]:
+def source_of(X: Any) -> tuple[Source, bool]:
     """A source of the rows, and whether its description says more than their number."""
     if hasattr(X, "batches"):
         source: Source = X

@@ -1,4 +1,4 @@
-"""Which layers are meant by `all`, `0,6,-1`, `encoder.3`, `1+-1` or `30.before_norm`."""
+"""Which layers are meant by `all`, `0,6,-1`, `encoder.3`, `1+-1`, `4..-1` or `30.before_norm`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from isotrope.sources.batch import Layer
 
 BEFORE_NORM = ".before_norm"
 
+#: Between the first and the last of several layers that are joined.
+TO = ".."
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One layer to report: its label, the states it is the average of, and whether before the final norm."""
+    """One layer to report: its label, the states it is made of, and whether before the final norm."""
 
     label: Layer
     states: tuple[int, ...]
@@ -34,8 +37,9 @@ def state_names(encoder: int, decoder: int = 0) -> list[str]:
 def choose(spec: str | int | Sequence[int | str], names: Sequence[str]) -> list[Choice]:
     """The layers that a specification asks for, among the states of a model.
 
-    spec: "all"; numbers, negative from the end; names; numbers joined by + for the average of layers; a number
-    or `L` followed by `.before_norm` for the last state before the model's final norm.
+    spec: "all"; numbers, negative from the end; names; numbers joined by + for the average of layers, with
+    .. between the first and the last of several; a number or `L` followed by `.before_norm` for the last state before
+    the model's final norm.
 
     >>> [c.label for c in choose("0,-1,1+-1", state_names(7))]
     [0, 6, '1+6']
@@ -62,8 +66,21 @@ def _one(item: str, names: Sequence[str]) -> Choice:
         if stem != "L" and _number(stem, names) != last:
             raise InputError(f"only the last layer has a state before the final norm: say {last}{BEFORE_NORM}.")
         return Choice(f"{last}{BEFORE_NORM}", (last,), before_norm=True)
-    states = tuple(_number(part, names) for part in item.split("+"))
-    return Choice(states[0] if len(states) == 1 else "+".join(map(str, states)), states)
+    parts = [_range(part, names) for part in item.split("+")]
+    states = tuple(state for part in parts for state in part)
+    if len(states) == 1:
+        return Choice(states[0], states)
+    return Choice("+".join(f"{p[0]}{TO}{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts), states)
+
+
+def _range(text: str, names: Sequence[str]) -> range:
+    """The states from the first to the last of `4..-1`, or the only one of `4`."""
+    first, between, last = text.partition(TO)
+    low = _number(first, names)
+    high = _number(last, names) if between else low
+    if high < low:
+        raise InputError(f"the layers {text!r} run from {low} to {high}; name the lower one first.")
+    return range(low, high + 1)
 
 
 def _number(text: str, names: Sequence[str]) -> int:

@@ -8,14 +8,18 @@ from typing import Any
 
 from isotrope.errors import InputError
 from isotrope.registry import Registry
+from isotrope.sources.sbert_wk import LEAST, sbert_wk
 
 #: Pooling of hidden states (b, t, d) under a mask (b, t) of the tokens that count -> (b, d).
 Pool = Callable[[Any, Any], Any]
 
 POOLINGS: Registry[Pool] = Registry("pooling")
 
-#: Names that stand for a pooling and a mix of layers.
-_MIXES = {"first+last": "mean:1+-1", "first-last": "mean:1+-1"}
+#: Poolings that see layers one by one, hidden states (b, layers, t, d) and a mask (b, t) -> (b, d), and the fewest.
+ACROSS_LAYERS: dict[str, tuple[Pool, int]] = {"sbert-wk": (sbert_wk, LEAST)}
+
+#: Names that stand for a pooling and its layers; those of SBERT-WK are its authors'.
+_MIXES = {"first+last": "mean:1+-1", "first-last": "mean:1+-1", "sbert-wk": "sbert-wk:4..-1"}
 
 
 def mean(hidden: Any, mask: Any) -> Any:
@@ -49,21 +53,30 @@ for _name, _pool in (("mean", mean), ("cls", cls), ("last", last), ("max", maxim
 
 @dataclass(frozen=True, slots=True)
 class Pooling:
-    """A pooling over tokens, and the layers to average first; None for each layer on its own."""
+    """A pooling over tokens, and the layers to average first; None for each layer on its own.
+
+    least: 0, or for a pooling that sees the layers one by one instead of their average how few are enough.
+    """
 
     name: str
     pool: Pool
     layers: str | None
+    least: int = 0
 
 
 def parse(text: str) -> Pooling:
-    """The pooling that a name stands for: `mean`, `cls`, `last`, `max`, `first+last`, or with layers `mean:1+-1`.
+    """The pooling that a name stands for.
+
+    `mean`, `cls`, `last`, `max`, `first+last`, `sbert-wk`, or with layers `mean:1+-1`, `sbert-wk:0..-1`.
 
     >>> parse("first+last").layers
     '1+-1'
     """
     name, _, layers = _MIXES.get(text, text).partition(":")
-    if text not in _MIXES and name not in POOLINGS:
-        known = ", ".join([*POOLINGS.names(), "first+last", "mean:1+-1 (any layers)"])
+    if name in ACROSS_LAYERS and layers:
+        pool, least = ACROSS_LAYERS[name]
+        return Pooling(text, pool, layers, least)
+    if name not in POOLINGS:
+        known = ", ".join([*POOLINGS.names(), *_MIXES, "mean:1+-1 (any layers)"])
         raise InputError(f"there is no pooling {text!r}; known: {known}.")
     return Pooling(text, POOLINGS.get(name), layers or None)

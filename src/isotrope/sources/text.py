@@ -15,7 +15,7 @@ from isotrope.sources.corpora import Corpus
 from isotrope.sources.encoding import Encoded, encode, filled, limit, padded
 from isotrope.sources.layers import Choice, choose, state_names
 from isotrope.sources.models import Loaded
-from isotrope.sources.pooling import Pooling, parse
+from isotrope.sources.pooling import ACROSS_LAYERS, Pooling, parse
 from isotrope.sources.states import final_norm, hidden_states, input_of, shifted
 
 #: Texts that are sorted by length together, in batches: less padding, and still constant memory.
@@ -73,9 +73,18 @@ class TextSource:
     def _chosen(self, layers: Any, pooling: Pooling | None) -> list[Choice]:
         if pooling and pooling.layers and layers != "all":
             raise InputError(f"the pooling {pooling.name} names its layers itself; leave the layers {layers!r} out.")
-        chosen = choose(pooling.layers if pooling and pooling.layers else layers, self._names)
+        try:
+            chosen = choose(pooling.layers if pooling and pooling.layers else layers, self._names)
+        except InputError as error:
+            if pooling is None or pooling.name not in ACROSS_LAYERS:
+                raise
+            raise InputError(f"{error} Name the layers of the pooling, such as {pooling.name}:0..-1.") from error
         for choice in chosen:
             sides = {self._names[s].partition(".")[0] for s in choice.states}
+            if pooling and len(choice.states) < pooling.least:
+                raise InputError(
+                    f"the pooling {pooling.name} needs at least {pooling.least} layers, got {choice.label}."
+                )
             if len(choice.states) > 1 and pooling is None:
                 raise InputError(f"the mix of layers {choice.label} needs a pooling, such as --pooling mean.")
             if {"encoder", "decoder"} <= sides:
@@ -159,7 +168,8 @@ class TextSource:
                 ids = shifted(self.loaded, ids)
                 special = np.concatenate([np.ones_like(special[:, :1]), special[:, :-1]], axis=1)
             counted = mask & ~special if self.special_tokens == "drop" else mask
-            hidden = {c.label: before[-1] if c.before_norm else _mixed(states, c.states) for c in choices}
+            join = _stacked if self.pooling and self.pooling.least else _mixed
+            hidden = {c.label: before[-1] if c.before_norm else join(states, c.states) for c in choices}
             make = self._token_rows if self.pooling is None else self._pooled_rows
             layers, rows = make(hidden, encoded, ids, special, counted)
             yield Batch(layers, rows, counts)
@@ -237,6 +247,13 @@ def _mixed(states: Mapping[int, Any], wanted: tuple[int, ...]) -> Any:
     if len(wanted) == 1:
         return states[wanted[0]]
     return sum(_wide(states[i]) for i in wanted) / len(wanted)
+
+
+def _stacked(states: Mapping[int, Any], wanted: tuple[int, ...]) -> Any:
+    """Several states side by side, (b, layers, t, d)."""
+    import torch
+
+    return torch.stack([states[i] for i in wanted], dim=1)
 
 
 def _wide(rows: Any) -> Any:

@@ -1,0 +1,167 @@
+"""Training a flow: from the fitted Gaussian, by maximum likelihood, until rows held out gain no more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import torch
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from isotrope.errors import InputError
+from isotrope.repairs.flow import FlowMap, Matrix, Step, Vector, forward, normal
+
+#: Share of the rows held out, and how many at most: enough to see a likelihood rise.
+_HELD_OUT, _MOST_HELD_OUT = 0.1, 2000
+
+#: Rows in a batch: at most, at least, and so few that an epoch has this many updates, if it can.
+_BATCH, _SMALLEST_BATCH, _UPDATES = 512, 16, 50
+
+#: At its highest, after a tenth of all updates: each changes all of a matrix a little, which together is much.
+_LEARNING_RATE, _RISE = 8e-4, 0.1
+
+#: Epochs in a row without a gain after which training stops.
+_PATIENCE = 3
+
+#: Gradients longer than this are cut: one odd row must not throw the map off.
+_LONGEST = 10.0
+
+Parameters = dict[str, Any]
+
+
+def fit_flow(rows: NDArray[np.floating[Any]], steps: int, hidden: int, epochs: int, seed: int) -> FlowMap:
+    """A flow fitted to finite rows, (n, d)."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(rows))
+    held = max(1, min(int(_HELD_OUT * len(rows)), _MOST_HELD_OUT))
+    with _one_core():
+        mean, whiten, rank = gaussian(rows[order[held:]])
+        white = torch.from_numpy(((rows[order] - mean) @ whiten[:, :rank]).astype(np.float32))
+        volume = float(np.log(np.square(whiten[:, :rank]).sum(axis=0)).sum() / 2)
+        parameters = [_start(rank, hidden, rng) for _ in range(steps)]
+        best, likelihoods = _train(parameters, white[held:], white[:held], epochs, rng)
+    return FlowMap(mean, whiten, rank, best, np.array(likelihoods) + volume)
+
+
+@contextmanager
+def _one_core() -> Iterator[None]:
+    """Products on one core: at this size threads gain little, and on a busy machine wait for each other tenfold.
+
+    And the same seed gives the same map, whatever the number of threads.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def gaussian(rows: NDArray[np.floating[Any]]) -> tuple[Vector, Matrix, int]:
+    """Mean (d,) and whitening map (d, d) of the Gaussian fitted to rows, and the number of directions they spread in.
+
+    Eigenvalues are shrunk towards their mean (Ledoit and Wolf 2004), so that few rows do not make directions that they
+    merely miss look empty. Those beyond the rank count as the weakest.
+    """
+    n, d = rows.shape
+    mean = rows.mean(axis=0, dtype=np.float64)
+    offsets = rows - mean
+    values, vectors = np.linalg.eigh(offsets.T @ offsets / n)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    size = float(np.finfo(rows.dtype).eps) * float(np.abs(rows).max())
+    rank = int((values > max(n, d) * np.finfo(np.float64).eps * values[0] + size**2).sum())
+    if rank == 0:
+        raise InputError(
+            f"the {n:,} rows to train on are all the same, so there is no flow to fit; give rows that differ."
+        )
+    spread = values[:rank]
+    fourth = float(np.square(np.einsum("ij,ij->i", offsets, offsets)).mean())
+    noise = (fourth - float(spread @ spread)) / n
+    unequal = float(np.square(spread - spread.mean()).sum())
+    share = min(noise / unequal, 1.0) if unequal > 0 else 0.0
+    shrunk = (1 - share) * spread + share * spread.mean()
+    scales = np.concatenate([shrunk, np.full(d - rank, shrunk[-1])])
+    return mean, vectors / np.sqrt(scales), rank
+
+
+def _start(r: int, hidden: int, rng: np.random.Generator) -> Parameters:
+    """Trainable numbers of a step that begins as a random rotation, by its LU factors, with an idle coupling."""
+    rotation = np.linalg.qr(rng.normal(size=(r, r)))[0]
+    order, lower, upper = scipy.linalg.lu(rotation, p_indices=True)
+    diagonal = np.diagonal(upper)
+    half = r // 2
+    trained = {
+        "lower": lower,
+        "upper": upper,
+        "log_diagonal": np.log(np.abs(diagonal)),
+        "log_scale": np.zeros(
+            r
+        ),  # actnorm; whitened rows have unit variance, as its data-dependent start would make them
+        "shift": np.zeros(r),
+        "first": rng.normal(size=(half, hidden)) * np.sqrt(2 / max(half, 1)),
+        "first_bias": np.zeros(hidden),
+        "second": rng.normal(size=(hidden, hidden)) * np.sqrt(2 / hidden),
+        "second_bias": np.zeros(hidden),
+        "third": np.zeros((hidden, 2 * (r - half))),
+        "third_bias": np.zeros(2 * (r - half)),
+    }
+    tensors = {name: torch.tensor(array, dtype=torch.float32, requires_grad=True) for name, array in trained.items()}
+    fixed = {"sign": torch.tensor(np.sign(diagonal), dtype=torch.float32), "order": torch.from_numpy(order)}
+    return tensors | fixed
+
+
+def _step(p: Parameters) -> Step:
+    """The step that its numbers stand for."""
+    unit = torch.eye(len(p["shift"]), dtype=p["lower"].dtype)
+    upper = p["upper"].triu(1) + torch.diag(p["sign"] * p["log_diagonal"].exp())
+    linear = ((p["lower"].tril(-1) + unit) @ upper)[p["order"]]
+    log_det = (p["log_scale"] + p["log_diagonal"]).sum(0, keepdim=True)
+    network = (p[name] for name in Step._fields[3:])
+    return Step(p["log_scale"].exp()[:, None] * linear, p["shift"] @ linear, log_det, *network)
+
+
+def _train(
+    parameters: list[Parameters], rows: Any, held_out: Any, epochs: int, rng: np.random.Generator
+) -> tuple[tuple[Step, ...], list[float]]:
+    """Steps at the epoch at which the rows held out were likeliest, as numpy, and their likelihood after each epoch."""
+    size = min(_BATCH, max(_SMALLEST_BATCH, len(rows) // _UPDATES))
+    total = max(1, epochs * math.ceil(len(rows) / size))
+    trained = [tensor for p in parameters for tensor in p.values() if tensor.requires_grad]
+    optimizer = torch.optim.Adam(trained, lr=_LEARNING_RATE)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda done: min((done + 1) / (_RISE * total), (1 - done / total) / (1 - _RISE))
+    )
+    best, likelihoods = _as_numpy(parameters), [_likelihood(parameters, held_out)]
+    for epoch in range(epochs):
+        for batch in torch.from_numpy(rng.permutation(len(rows))).split(size):
+            optimizer.zero_grad()
+            z, log_det = forward(rows[batch], [_step(p) for p in parameters], torch)
+            loss = -(normal(z) + log_det).mean()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(trained, _LONGEST)
+            optimizer.step()
+            schedule.step()
+        likelihoods.append(_likelihood(parameters, held_out))
+        if likelihoods[-1] >= max(likelihoods):
+            best = _as_numpy(parameters)
+        elif int(np.argmax(likelihoods)) + _PATIENCE <= epoch + 1:
+            break
+    return best, likelihoods
+
+
+def _likelihood(parameters: list[Parameters], rows: Any) -> float:
+    with torch.no_grad():
+        z, log_det = forward(rows, [_step(p) for p in parameters], torch)
+        return float((normal(z) + log_det).mean())
+
+
+def _as_numpy(parameters: list[Parameters]) -> tuple[Step, ...]:
+    """The steps in float64, worked out from their numbers in it: then the log-determinant is that of the weight."""
+    wide = [{name: t.detach().double() if t.is_floating_point() else t for name, t in p.items()} for p in parameters]
+    return tuple(Step(*(part.numpy().copy() for part in _step(p))) for p in wide)

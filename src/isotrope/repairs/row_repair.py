@@ -1,0 +1,118 @@
+"""Repairs that are fitted to the rows themselves: moments would not say enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError
+from isotrope.repairs.collecting import source_of
+from isotrope.repairs.repair import Map, Repair
+from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite
+from isotrope.statistics import Sample, block
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+#: Rows that are taken of files and sources, whose number may be any: enough for clusters and for a flow.
+SAMPLE = 20_000
+
+#: Beyond this the square of a number leaves float64's range.
+_LARGEST = 1e140
+
+
+class StoredMap(Map, Protocol):
+    """A map that is all of its repair's fitted state."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The whole state as named arrays."""
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Any:
+        """The map that `arrays` returned."""
+
+
+M = TypeVar("M", bound=StoredMap)
+
+
+class RowRepair(Repair, Generic[M]):
+    """Fitted to rows in memory, or to a sample of those of a file, a stream or a scan; a kind says how.
+
+    Rows of zeros have no direction and are left out.
+    """
+
+    _kind: ClassVar[type[Any]]
+    seed: int
+
+    def _fitted(self, rows: NDArray[np.floating[Any]]) -> M:
+        """The map fitted to finite rows, (n, d)."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit to rows (n, d), to a `Sample`, or to a sample of 20,000 rows of files or a source. y: ignored."""
+        rows, sources = _gathered(X, self.seed)
+        refuse_nonfinite(rows)
+        lengths = np.abs(rows).max(axis=1, initial=0.0)
+        if not float(lengths.max(initial=0.0)) < _LARGEST:
+            raise InputError(f"got numbers beyond {_LARGEST:g}, whose squares are no numbers; scale the rows down.")
+        kept = rows if lengths.all() else rows[lengths > 0]
+        if len(kept) < 2:
+            what = "one row (n_samples=1)" if len(kept) else "no row that is not zero"
+            raise InputError(f"got {what}, expected at least two to fit a repair, and better thousands.")
+        if (kept == kept[0]).all():
+            raise InputError(
+                f"all {len(kept):,} rows are the same (n_features={kept.shape[1]}), so there is nothing to repair; "
+                "give rows that differ."
+            )
+        self._map = self._fitted(kept)
+        zero = len(rows) - len(kept)
+        self._fitted_on = {"rows": len(kept), "zero_rows": zero, "nonfinite_rows": 0, "sources": sources}
+        self._note_names(X)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_map")
+
+    @property
+    def map_(self) -> M:
+        """What is done to rows."""
+        self._refuse_unfitted()
+        return self._map
+
+    @property
+    def fitted_on_(self) -> dict[str, Any]:
+        """What it was fitted on, as plain data."""
+        self._refuse_unfitted()
+        return dict(self._fitted_on)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The whole fitted state as named arrays, for saving."""
+        return self.map_.arrays()
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], fitted_on: Mapping[str, Any]) -> None:
+        """Take over the fitted state that `arrays` and `fitted_on_` returned."""
+        self._map = self._kind.from_arrays(arrays)
+        self._fitted_on = dict(fitted_on)
+
+
+def _gathered(X: Any, seed: int) -> tuple[NDArray[np.floating[Any]], list[dict[str, Any]]]:
+    """Rows to fit to, (n, d), float32 or float64, and the descriptions of where they come from."""
+    if isinstance(X, Sample):
+        return X.values, [{"kind": "sample", "size": X.size, "seed": X.seed, "sequences": X.sequences}]
+    source, described = source_of(X)
+    if not described:
+        rows = matrix(X)
+        return float64(rows) if is_tensor(rows) or rows.dtype.itemsize not in (4, 8) else rows, []
+    sample = Sample.empty(source.width, SAMPLE, seed)
+    nonfinite = 0
+    for batch in source.batches():
+        (rows,) = batch.layers.values()
+        usable = block(rows, batch.rows)
+        nonfinite += usable.nonfinite
+        sample.add(usable)
+    if nonfinite:
+        raise InputError(f"{nonfinite:,} of the rows hold NaN or inf, expected numbers: correct or remove them.")
+    return sample.values, [source.describe() | {"sampled": {"size": SAMPLE, "seed": seed, "rows": sample.sequences}}]
