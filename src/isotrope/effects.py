@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: Rows that are repaired for what cannot be had from moments.
 SAMPLE = 5_000
 
-_NEEDS_ROWS = "needs each row's new length, which moments do not say: give rows to try the repair on"
+_NEEDS_ROWS = "needs each row's new length: give rows to try it on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +93,14 @@ def before_after(
     sample: int = SAMPLE,
     seed: int = 0,
     cutoffs: Sequence[float] = CUTOFFS,
+    progress: Callable[[str, float, float | None], None] = lambda what, done, total: None,
 ) -> BeforeAfter:
     """Every measure before and after a fitted repair, and what old cosine cut-offs become.
 
     X: rows (n, d), files, or a source of one layer, read once; without them, the rows that a linear repair was fitted
     on, of which only the moments are known. measures: groups or names; by default all that such rows have, and
     `lsds`. What follows from mean and covariance goes through the map exactly, whatever the number of rows; what needs
-    each row's new length is taken on `sample` rows and their images.
+    each row's new length is taken on `sample` rows and their images. progress: called with how many measures are done.
 
     >>> from isotrope import Centering
     >>> rows = np.random.default_rng(0).normal(size=(500, 4)) + 1.0
@@ -117,8 +118,9 @@ def before_after(
     spaces = [_Space.of(values, taken, seed) for values in (rows.values, image)]
     pair = Image.of(rows.values, image)
     exact = None if affine is None else (moments, _without_lengths(affine.push(moments)))
-    changes = []
-    for m in _chosen(measures, spaces[0]):
+    changes, chosen = [], _chosen(measures, spaces[0])
+    for done, m in enumerate(chosen):
+        progress("measuring before and after", done, len(chosen))
         if m.needs == "image":
             changes += _of_image(m, Image(pair.rows, pair.rows), pair)
         else:
@@ -171,6 +173,7 @@ class _Space:
     summary: Summary
     groups: Groups
     seed: int
+    _found: dict[tuple[Any, ...], tuple[Any, str | None]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: NDArray[Any], like: Sample, seed: int) -> _Space:
@@ -183,7 +186,9 @@ class _Space:
 
     def get(self, m: Measure) -> tuple[Any, str | None]:
         """What a measure is taken from, None with the reason where it is not there."""
-        return statistic(m.statistic, self.summary, self.groups, self.seed)
+        if m.statistic not in self._found:  # cells take long, and serve eight measures
+            self._found[m.statistic] = statistic(m.statistic, self.summary, self.groups, self.seed)
+        return self._found[m.statistic]
 
 
 def _read(X: Any, width: int, size: int, seed: int) -> tuple[Moments, Sample]:
