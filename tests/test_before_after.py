@@ -58,7 +58,7 @@ def test_how_each_line_was_had() -> None:
     exact = {c.measure for c in before_after(Whitening().fit(ROWS), ROWS).changes if c.by == "moments"}
     unit_rows = {"mean_cosine", "token_uniformity", "outlier_dimensions", "outlier_dimension_share"}
     assert exact == {m.name for m in MEASURES if m.needs == "moments"} - unit_rows
-    assert "sample" == before_after(Whitening().fit(ROWS), ROWS, "outlier_dimensions").changes[0].by
+    assert before_after(Whitening().fit(ROWS), ROWS, "outlier_dimensions").changes[0].by == "sample"
     # Nothing follows from moments where the map is not affine in the row.
     scaled = before_after(Centering(scaled=True).fit(ROWS), ROWS, "moments")
     assert {c.by for c in scaled.changes} == {"sample"}
