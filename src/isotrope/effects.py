@@ -97,10 +97,11 @@ def before_after(
 ) -> BeforeAfter:
     """Every measure before and after a fitted repair, and what old cosine cut-offs become.
 
-    X: rows (n, d), files, or a source of one layer, read once; without them, the rows that a linear repair was fitted
-    on, of which only the moments are known. measures: groups or names; by default all that such rows have, and
-    `lsds`. What follows from mean and covariance goes through the map exactly, whatever the number of rows; what needs
-    each row's new length is taken on `sample` rows and their images. progress: called with how many measures are done.
+    X: rows (n, d), files, or a source of one layer, read once; or the summary that a scan has left of one. Without, the
+    rows that a linear repair was fitted on, of which only the moments are known. measures: groups or names; by default
+    all that such rows have, and `lsds`. What follows from mean and covariance goes through the map exactly, whatever
+    the number of rows; what needs each row's new length is taken on `sample` rows and their images. progress: called
+    with how many measures are done.
 
     >>> from isotrope import Centering
     >>> rows = np.random.default_rng(0).normal(size=(500, 4)) + 1.0
@@ -192,7 +193,9 @@ class _Space:
 
 
 def _read(X: Any, width: int, size: int, seed: int) -> tuple[Moments, Sample]:
-    """Moments of all rows and a sample of them, in one pass."""
+    """Moments of all rows and a sample of them, in one pass, or from what a scan has left."""
+    if isinstance(X, Summary):
+        return X.moments, _smaller(X.sample, width, size, seed)
     source: Source = X if hasattr(X, "batches") else ArraySource(X, exact=True)
     if len(source.layers) != 1:
         raise InputError(f"the source has {len(source.layers)} layers, expected one: a repair is of one space.")
@@ -207,6 +210,17 @@ def _read(X: Any, width: int, size: int, seed: int) -> tuple[Moments, Sample]:
     if moments.n < 2:
         raise InputError(f"{'one row' if moments.n else 'no row'} has no geometry; give at least two to try it on.")
     return moments, sample
+
+
+def _smaller(kept: Sample | None, width: int, size: int, seed: int) -> Sample:
+    """A sample of a sample."""
+    if kept is None:
+        raise InputError("the scan kept no sample of its rows (--sample 0); give the rows.")
+    if kept.d != width:
+        raise InputError(f"got rows of width {kept.d}, expected {width}, the width the repair was fitted on.")
+    sample = Sample.empty(width, size, seed)
+    sample.add(kept.block())
+    return sample
 
 
 def _chosen(measures: str | list[str] | None, space: _Space) -> list[Measure]:

@@ -84,6 +84,24 @@ def test_fit_on_the_run_folder_of_a_scan(isotrope: Command, rows: Path) -> None:
     assert "run folder" in one_sentence(isotrope("repair", "apply", "out", "run", "-o", "new.npy"))
 
 
+def test_show_on_the_run_folder_of_a_scan(fitted: Command, rows: Path) -> None:
+    assert fitted("scan", rows, "-o", "run", "--measures", "isoscore").code == 0
+    measures = ("--measures", "isoscore,mean_cosine,rbf_distance,lsds", "--json")
+    for sample in ("5000", "100"):
+        found, expected = (
+            fitted("repair", "show", "white", place, *measures, "--sample", sample).json["effects"]
+            for place in ("run", rows)
+        )
+        for kind in ("measures", "cutoffs"):
+            for mine, theirs in zip(found[kind], expected[kind], strict=True):
+                for key, value in theirs.items():
+                    assert mine[key] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value)
+    assert "no layer '2'" in one_sentence(fitted("repair", "show", "white", "run", "--layer", "2"))
+    assert "--column" in one_sentence(fitted("repair", "show", "white", "run", "--column", "x"))
+    assert fitted("scan", rows, "-o", "bare", "--measures", "isoscore", "--sample", "0").code == 0
+    assert "--sample 0" in one_sentence(fitted("repair", "show", "white", "bare"))
+
+
 def _npy(path: str) -> np.ndarray:
     return np.load(path)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 if TYPE_CHECKING:
-    from isotrope.sources.batch import Source
+    from isotrope.sources.batch import Layer, Source
 
 _ROWS = "Rows"
 
@@ -84,6 +84,20 @@ def refuse_reading(given: Mapping[str, Any], what: str, *others: str) -> None:
     for name, default in defaults.items():
         if name in given and given[name] != default:
             raise InputError(f"{what} has no use for --{name.replace('_', '-')} ({given[name]!r}); leave it out.")
+
+
+def run_layer(folder: str, asked: str | None) -> tuple[Layer, dict[str, Any]]:
+    """The layer of a run that is asked for, by default the last, and what it is of; negative ones count backwards."""
+    from isotrope.errors import InputError
+    from isotrope.store import Run
+
+    findings = Run(folder).findings()
+    layers = {str(known): known for known in findings.layers}
+    backwards = {str(-i): known for i, known in enumerate(reversed(findings.layers), start=1)}
+    wanted = (layers | backwards).get(asked or "-1")
+    if wanted is None:
+        raise InputError(f"the run {folder!r} has no layer {asked!r}; it has {', '.join(layers)}.")
+    return wanted, {**findings.source, "layers": [wanted], "run": folder}
 
 
 def _layer(asked: str | None, reading: Any) -> str:

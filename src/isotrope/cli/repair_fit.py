@@ -94,7 +94,7 @@ def fit(
         raise StoreError(f"{str(output)!r} is there already, and is never written over; give a new folder with -o.")
     if input is not None and Run(input).finished:
         space.refuse_reading(given, f"the run {input!r}")
-        _fit_on_run(fitted, Run(input), layer)
+        _fit_on_run(fitted, input, layer)
     else:
         with Bar(quiet=json) as bar:
             bar("opening", 0, None)
@@ -138,7 +138,7 @@ def _dashed(option: str) -> str:
     return option.replace("_", "-")
 
 
-def _fit_on_run(fitted: Repair, run: Any, layer: str | None) -> None:
+def _fit_on_run(fitted: Repair, folder: str, layer: str | None) -> None:
     """Fit on the moments that a scan has left in its folder."""
     from isotrope.errors import InputError
     from isotrope.repairs import saved_moments
@@ -146,14 +146,8 @@ def _fit_on_run(fitted: Repair, run: Any, layer: str | None) -> None:
 
     if not isinstance(fitted, LinearRepair):
         raise InputError(f"{fitted.name} is fitted on rows, and a run holds moments; give the rows themselves.")
-    findings = run.findings()
-    layers = {str(known): known for known in findings.layers}
-    backwards = {str(-i): known for i, known in enumerate(reversed(findings.layers), start=1)}
-    wanted = (layers | backwards).get(layer or "-1")
-    if wanted is None:
-        raise InputError(f"the run {str(run.folder)!r} has no layer {layer!r}; it has {', '.join(layers)}.")
-    fitted.fit(saved_moments(run.folder, wanted))
-    source = {**findings.source, "layers": [wanted], "run": str(run.folder)}
+    wanted, source = space.run_layer(folder, layer)
+    fitted.fit(saved_moments(folder, wanted))
     fitted.restore(fitted.arrays(), {"sources": [source]})  # moments do not say whose they are; the run does
 
 

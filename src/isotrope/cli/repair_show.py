@@ -25,7 +25,8 @@ def show(
     input: Annotated[
         str | None,
         typer.Argument(
-            help="Rows to try it on, which every measure and old cut-offs need.", show_default="moments fitted on"
+            help="Rows to try it on, or a scan's run folder; every measure and old cut-offs need them.",
+            show_default="moments fitted on",
         ),
     ] = None,
     measures: Annotated[
@@ -53,12 +54,18 @@ def show(
     from isotrope.cli.repair_fit import facts
     from isotrope.cli.terminal import Bar
     from isotrope.effects import before_after
-    from isotrope.repairs import Affine, load_repair
+    from isotrope.repairs import Affine, load_repair, saved_summary
     from isotrope.sources.watched import Watched
+    from isotrope.store import Run
 
     fitted = load_repair(folder)
     table: BeforeAfter | None = None
-    if any(given[name] is not None for name in ("input", "model", "text", "vectors")):
+    if input is not None and Run(input).finished:
+        space.refuse_reading(given, f"the run {input!r}")
+        summary = saved_summary(input, space.run_layer(input, layer)[0])
+        with Bar(quiet=json) as bar:
+            table = before_after(fitted, summary, measures, sample=sample, seed=seed, progress=bar)
+    elif any(given[name] is not None for name in ("input", "model", "text", "vectors")):
         with Bar(quiet=json) as bar:
             bar("opening", 0, None)
             source = space.open_space(given)
@@ -115,7 +122,7 @@ def directions_shown(count: int, lines: int = _LINES) -> list[int]:
     """Directions to draw: the first, the last, and ever sparser ones between.
 
     >>> directions_shown(100, 6)
-    [0, 1, 5, 15, 39, 99]
+    [0, 2, 5, 15, 39, 99]
     """
     if count <= lines:
         return list(range(count))

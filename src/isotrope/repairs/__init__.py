@@ -4,7 +4,7 @@ from isotrope.repairs.affine import Affine
 from isotrope.repairs.all_but_the_top import AllButTheTop
 from isotrope.repairs.applying import apply_to_file
 from isotrope.repairs.centering import Centering
-from isotrope.repairs.collecting import saved_moments
+from isotrope.repairs.collecting import saved_moments, saved_summary
 from isotrope.repairs.cutoffs import CUTOFFS, Cutoff, translate
 from isotrope.repairs.repair import REPAIRS, Map, Repair, load_repair, repair
 from isotrope.repairs.softdecay import ALPHAS, SoftDecay, search_alpha, soft_decay
@@ -29,6 +29,7 @@ __all__ = [
     "load_repair",
     "repair",
     "saved_moments",
+    "saved_summary",
     "search_alpha",
     "soft_decay",
     "translate",
