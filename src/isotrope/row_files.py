@@ -30,12 +30,14 @@ _SAFETENSORS = {"float32": "F32", "float64": "F64"}
 
 
 def refuse_target(path: Path) -> None:
-    """Refuse a file that is there already, or whose ending names no format that can be written."""
+    """Refuse a file that is there already, has no folder to be in, or whose ending names no format that is written."""
     if path.suffix.lower() not in _WRITERS:
         raise InputError(f"{str(path)!r} ends in {path.suffix!r}, expected {', '.join(_WRITERS)}: name the file so.")
     if path.exists():
         what = "a folder" if path.is_dir() else "a file that is there already"
         raise StoreError(f"{str(path)!r} is {what}, which is never written over; choose another name.")
+    if not path.parent.is_dir():
+        raise StoreError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into; make it first.")
 
 
 def write_rows(path: Path, pieces: Pieces) -> int:

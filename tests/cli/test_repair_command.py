@@ -246,6 +246,7 @@ CASES: list[tuple[Callable[[], object], list[str], list[str]]] = [
     (_nothing, ["apply", "white", "rows.npy", "-o", "rows.npy"], ["rows.npy", "never written over"]),
     (_nothing, ["apply", "white", "rows.npy", "-o", "white"], ["expected .npy"]),
     (_nothing, ["apply", "white", "rows.npy", "-o", "new.csv"], [".csv", ".npy", ".parquet", ".safetensors"]),
+    (_nothing, ["apply", "white", "rows.npy", "-o", "nosuch/new.npy"], ["no folder 'nosuch'"]),
     (_nothing, ["apply", "white", "nosuch.npy", "-o", "new.npy"], ["nosuch.npy"]),
     (_nothing, ["apply", "white", "-o", "new.npy"], ["no rows"]),
     (_nothing, ["show", "white", "--measures", "rbf_distance"], ["rbf_distance", "rows"]),
@@ -269,9 +270,12 @@ def test_refused_with_one_sentence(
 
 
 def test_the_three_commands_are_told(isotrope: Command) -> None:
-    out = isotrope("repair", "--help").out
-    for word in ("fit", "show", "apply"):
-        assert word in out
+    for arguments in (["--help"], []):
+        result = isotrope("repair", *arguments)
+        assert (result.code, result.err) == (0, "")
+        assert "Fit a repair once" in result.out
+        for word in ("fit", "show", "apply"):
+            assert word in result.out
 
 
 def test_a_model_over_a_text(isotrope: Command) -> None:
@@ -313,6 +317,21 @@ def test_stopped_while_writing_nothing_is_left(tmp_path: Path) -> None:
     for name in ("out.npy", "out.parquet", "out.safetensors"):
         with pytest.raises(KeyboardInterrupt):
             apply_to_file(repair, Broken(ROWS), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_texts_without_a_row_are_refused(tmp_path: Path) -> None:
+    class Texts(ArraySource):
+        """Pooled texts, of which one had no token."""
+
+        unit = "texts"
+
+        def __init__(self) -> None:
+            super().__init__(ROWS)
+            self.total = 501
+
+    with pytest.raises(library.IsotropeError, match="501 texts gave 500 rows"):
+        apply_to_file(library.Centering().fit(ROWS), Texts(), tmp_path / "out.npy")
     assert list(tmp_path.iterdir()) == []
 
 
