@@ -88,6 +88,7 @@ def test_commands_of_the_readme_exist() -> None:
     from isotrope.cli.main import app
 
     known = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
+    known |= {group.typer_instance.info.name for group in app.registered_groups if group.typer_instance}
     used = set(re.findall(r"^isotrope (\w+)", "\n".join(blocks("README.md", "bash")), re.MULTILINE))
     table = set(re.findall(r"^\| `isotrope (\w+)", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE))
     assert used <= known

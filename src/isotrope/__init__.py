@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from isotrope.effects import before_after
     from isotrope.errors import IsotropeError
     from isotrope.findings import Findings, Reading
     from isotrope.pipeline import measure, scan
@@ -40,6 +41,7 @@ __all__ = [
     "SoftDecay",
     "TokenStatistics",
     "Whitening",
+    "before_after",
     "load_repair",
     "measure",
     "scan",
@@ -62,6 +64,7 @@ _HOME = {
     "SoftDecay": "repairs",
     "TokenStatistics": "statistics",
     "Whitening": "repairs",
+    "before_after": "effects",
     "load_repair": "repairs",
     "measure": "pipeline",
     "scan": "pipeline",

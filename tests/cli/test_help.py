@@ -22,7 +22,18 @@ finally:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["scan", "--help"], ["compare", "--help"], ["catalogue", "--help"], ["--version"]]
+    "arguments",
+    [
+        ["--help"],
+        ["scan", "--help"],
+        ["compare", "--help"],
+        ["catalogue", "--help"],
+        ["repair", "--help"],
+        ["repair", "fit", "--help"],
+        ["repair", "apply", "--help"],
+        ["repair", "show", "--help"],
+        ["--version"],
+    ],
 )
 def test_imports_nothing_heavy(arguments: list[str]) -> None:
     done = subprocess.run(
@@ -47,6 +58,20 @@ OPTIONS = """
 def test_scan_help_names_the_options(isotrope: Command) -> None:
     out = isotrope("scan", "--help").out
     for option in OPTIONS.split():
+        assert option in out
+
+
+REPAIR_OPTIONS = {
+    "fit": "--with --alpha --form --strength --dimensions --directions --clusters --model --text --pooling --layer -o",
+    "apply": "DIR --model --text --pooling --layer -o --json",
+    "show": "DIR --measures --sample --seed --json",
+}
+
+
+@pytest.mark.parametrize("command", REPAIR_OPTIONS)
+def test_repair_help_names_the_options(command: str, isotrope: Command) -> None:
+    out = isotrope("repair", command, "--help").out
+    for option in REPAIR_OPTIONS[command].split():
         assert option in out
 
 

@@ -13,6 +13,7 @@ import typer
 from isotrope import __version__
 from isotrope.cli.catalogue import catalogue
 from isotrope.cli.compare import compare
+from isotrope.cli.repair import repair
 from isotrope.cli.scan import scan
 from isotrope.errors import IsotropeError
 
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command()(scan)
 app.command()(catalogue)
 app.command()(compare)
+app.add_typer(repair)
 
 
 def _version(asked: bool) -> None:

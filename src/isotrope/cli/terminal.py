@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -76,6 +78,16 @@ class Bar:
         else:
             count = f"{done:,} of {total:,}" if total else f"{done:,}" if done else ""
         self._progress.update(self._tasks[what], completed=done, total=total, count=count)
+
+
+@contextmanager
+def warnings_told() -> Iterator[None]:
+    """What is warned of inside, as sentences on standard error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for text in dict.fromkeys(str(w.message) for w in caught if w.category is UserWarning):
+        console(stderr=True).print(f"isotrope: {text.rstrip('.')}.", soft_wrap=True)
 
 
 def number(value: float, *, sign: bool = False) -> str:

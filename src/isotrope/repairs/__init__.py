@@ -2,9 +2,11 @@
 
 from isotrope.repairs.affine import Affine
 from isotrope.repairs.all_but_the_top import AllButTheTop
+from isotrope.repairs.applying import apply_to_file
 from isotrope.repairs.centering import Centering
 from isotrope.repairs.clusters import ClusterIsotropy
-from isotrope.repairs.collecting import saved_moments
+from isotrope.repairs.collecting import saved_moments, saved_summary
+from isotrope.repairs.cutoffs import CUTOFFS, Cutoff, translate
 from isotrope.repairs.flow import Flow
 from isotrope.repairs.repair import REPAIRS, Map, Repair, load_repair, repair
 from isotrope.repairs.softdecay import ALPHAS, SoftDecay, search_alpha, soft_decay
@@ -14,20 +16,25 @@ load = load_repair
 
 __all__ = [
     "ALPHAS",
+    "CUTOFFS",
     "REPAIRS",
     "Affine",
     "AllButTheTop",
     "Centering",
     "ClusterIsotropy",
+    "Cutoff",
     "Flow",
     "Map",
     "Repair",
     "SoftDecay",
     "Whitening",
+    "apply_to_file",
     "load",
     "load_repair",
     "repair",
     "saved_moments",
+    "saved_summary",
     "search_alpha",
     "soft_decay",
+    "translate",
 ]

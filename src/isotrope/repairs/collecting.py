@@ -46,7 +46,12 @@ def collect(X: Any, *, of_unit_rows: bool = False) -> tuple[Moments, list[dict[s
 
 
 def saved_moments(run: str | Path, layer: Layer | None = None) -> Moments:
-    """Moments of one layer that a scan has left in its run folder, all groups together.
+    """Moments of one layer that a scan has left in its run folder, all groups together; see `saved_summary`."""
+    return saved_summary(run, layer).moments
+
+
+def saved_summary(run: str | Path, layer: Layer | None = None) -> Summary:
+    """All statistics of one layer that a scan has left in its run folder, its row sample too, all groups together.
 
     layer: as the run names it; a run of a single layer needs none.
     """
@@ -56,7 +61,7 @@ def saved_moments(run: str | Path, layer: Layer | None = None) -> Moments:
     if wanted not in layers:
         names = ", ".join(map(str, layers))
         raise InputError(f"the run {str(run)!r} has the layers {names}, got {layer!r}; name one of them.")
-    first, *others = (Summary.from_arrays(read_arrays(path)).moments for _, found, path in files if found == wanted)
+    first, *others = (Summary.from_arrays(read_arrays(path)) for _, found, path in files if found == wanted)
     return sum(others, start=first)
 
 

@@ -40,6 +40,7 @@ class Input:
     batch_size: int | None = None
     max_length: int | None = None
     device: str = "auto"
+    in_order: bool = False
 
     @classmethod
     def among(cls, given: Mapping[str, Any]) -> Input:
@@ -91,4 +92,5 @@ class Input:
             special_tokens=self.special_tokens,
             batch_size=self.batch_size or 32,
             max_length=self.max_length,
+            in_order=self.in_order,
         )

@@ -1,0 +1,185 @@
+"""isotrope repair fit: fit a repair in one pass, and save it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from isotrope.cli import one_space as space
+
+if TYPE_CHECKING:
+    from isotrope.repairs import Repair
+
+_PARAMETERS = "Parameters of the repair"
+
+#: Options and the parameter that each sets, under the names that repairs give it.
+_OPTIONS = {
+    "alpha": ("alpha",),
+    "form": ("form",),
+    "strength": ("strength",),
+    "dimensions": ("n_components",),
+    "directions": ("n_directions", "directions"),
+    "clusters": ("clusters",),
+    "tolerance": ("tolerance",),
+    "reference_rows": ("reference_rows",),
+    "normalize": ("normalize",),
+    "scaled": ("scaled",),
+    "seed": ("seed",),
+}
+
+
+def fit(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to save the repair in; a new one.")],
+    with_: Annotated[str, typer.Option("--with", help="softdecay, whitening, all-but-the-top, centering, ...")],
+    input: Annotated[
+        str | None, typer.Argument(help="Vectors, a text, a model, or the run folder of a scan; found out.")
+    ] = None,
+    alpha: Annotated[
+        float | None, typer.Option(help="How strongly softdecay bends, below 0.", rich_help_panel=_PARAMETERS)
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option(help="softdecay: paper, clipped, shifted; whitening: pca, zca.", rich_help_panel=_PARAMETERS),
+    ] = None,
+    strength: Annotated[
+        float | None, typer.Option(help="How much of whitening, 0 to 1.", rich_help_panel=_PARAMETERS)
+    ] = None,
+    dimensions: Annotated[
+        int | None, typer.Option(help="Directions that whitening keeps.", rich_help_panel=_PARAMETERS)
+    ] = None,
+    directions: Annotated[
+        int | None, typer.Option(help="Directions that are taken out.", rich_help_panel=_PARAMETERS)
+    ] = None,
+    clusters: Annotated[int | None, typer.Option(help="Clusters at most.", rich_help_panel=_PARAMETERS)] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(help="Directions below this share of the strongest are dropped.", rich_help_panel=_PARAMETERS),
+    ] = None,
+    reference_rows: Annotated[
+        int | None, typer.Option(help="softdecay as for so many rows.", rich_help_panel=_PARAMETERS)
+    ] = None,
+    normalize: Annotated[
+        bool | None, typer.Option("--normalize", help="softdecay of unit rows.", rich_help_panel=_PARAMETERS)
+    ] = None,
+    scaled: Annotated[
+        bool | None, typer.Option("--scaled", help="centering of rows' directions.", rich_help_panel=_PARAMETERS)
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of what is drawn.", rich_help_panel=_PARAMETERS)] = None,
+    model: space.Model = None,
+    revision: space.Revision = None,
+    text: space.Text = None,
+    vectors: space.Vectors = None,
+    column: space.Column = None,
+    split: space.Split = None,
+    pooling: space.Pooling = None,
+    layer: space.OneLayer = None,
+    max_length: space.MaxLength = None,
+    batch_size: space.BatchSize = None,
+    device: space.Device = "auto",
+    trust_remote_code: space.TrustRemoteCode = False,
+    json: space.Json = False,
+) -> None:
+    """Fit a repair on rows in one pass, and save it in a folder."""
+    given = locals()
+    from isotrope.cli.terminal import Bar, console, warnings_told
+    from isotrope.errors import StoreError
+    from isotrope.sources.watched import Watched
+    from isotrope.store import Run
+
+    fitted = chosen(with_, {name: given[name] for name in _OPTIONS if given[name] is not None})
+    if output.exists():
+        raise StoreError(f"{str(output)!r} is there already, and is never written over; give a new folder with -o.")
+    if input is not None and Run(input).finished:
+        space.refuse_reading(given, f"the run {input!r}")
+        _fit_on_run(fitted, input, layer)
+    else:
+        with Bar(quiet=json) as bar:
+            bar("opening", 0, None)
+            source = space.open_space(given)
+            with warnings_told():
+                fitted.fit(Watched(source, lambda done, total: bar(f"reading {source.unit}", done, total)))
+    fitted.save(output)
+    if json:
+        import json as library
+
+        typer.echo(library.dumps(facts(fitted) | {"output": str(output)}, indent=1, ensure_ascii=False))
+        return
+    out = console()
+    out.print(f"{fitted!r} from {fitted.map_.width} to {fitted.map_.columns} columns, {described(fitted.fitted_on_)}.")
+    out.print(f"Saved in {output}/: isotrope repair show {output} says what it does.")
+
+
+def chosen(name: str, options: Mapping[str, Any]) -> Repair:
+    """The repair of that name with the options given; one that has no effect on it is refused.
+
+    >>> chosen("softdecay", {"alpha": -0.4})
+    SoftDecay(alpha=-0.4)
+    """
+    from isotrope.errors import InputError
+    from isotrope.repairs import REPAIRS
+
+    kind = REPAIRS.get(name)
+    known = kind().get_params()
+    sets = {option: next((p for p in names if p in known), None) for option, names in _OPTIONS.items()}
+    parameters = {}
+    for option, value in options.items():
+        parameter = sets[option]
+        if parameter is None:
+            takes = ", ".join(f"--{_dashed(o)}" for o, p in sets.items() if p is not None) or "no options"
+            raise InputError(f"--{_dashed(option)} has no effect on {name}, which takes {takes}; leave it out.")
+        parameters[parameter] = value
+    return kind(**parameters)
+
+
+def _dashed(option: str) -> str:
+    return option.replace("_", "-")
+
+
+def _fit_on_run(fitted: Repair, folder: str, layer: str | None) -> None:
+    """Fit on the moments that a scan has left in its folder."""
+    from isotrope.errors import InputError
+    from isotrope.repairs import saved_moments
+    from isotrope.repairs.linear import LinearRepair
+
+    if not isinstance(fitted, LinearRepair):
+        raise InputError(f"{fitted.name} is fitted on rows, and a run holds moments; give the rows themselves.")
+    wanted, source = space.run_layer(folder, layer)
+    fitted.fit(saved_moments(folder, wanted))
+    fitted.restore(fitted.arrays(), {"sources": [source]})  # moments do not say whose they are; the run does
+
+
+def facts(fitted: Repair) -> dict[str, Any]:
+    """What a fitted repair is, as plain data."""
+    return {
+        "repair": fitted.name,
+        "parameters": fitted.get_params(),
+        "width": fitted.map_.width,
+        "columns": fitted.map_.columns,
+        "fitted_on": fitted.fitted_on_,
+    }
+
+
+def described(fitted_on: Mapping[str, Any]) -> str:
+    """In words what a repair was fitted on.
+
+    >>> described({"rows": 5, "zero_rows": 2, "sources": [{"model": "bert", "pooling": "mean", "layers": [6]}]})
+    'fitted on 5 rows (2 of zeros left out) of bert, layer 6, pooling mean'
+    """
+    words = f"fitted on {fitted_on['rows']:,} rows"
+    left_out = {"of zeros": fitted_on.get("zero_rows"), "not finite": fitted_on.get("nonfinite_rows")}
+    if any(left_out.values()):
+        words += f" ({', '.join(f'{n:,} {what}' for what, n in left_out.items() if n)} left out)"
+    return words + "".join(f" of {_source(source)}" for source in fitted_on.get("sources", []))
+
+
+def _source(source: Mapping[str, Any]) -> str:
+    if source.get("model") is None:
+        return ", ".join(str(file.get("path", file)) for file in source.get("files", [])[:3]) or "vectors"
+    over = f" over {source['corpus']['name']}" if "corpus" in source else ""
+    layers = ", ".join(map(str, source.get("layers", [])))
+    return f"{source['model']}{over}, layer {layers}, " + (
+        f"pooling {source['pooling']}" if source.get("pooling") else "tokens as rows"
+    )

@@ -1,0 +1,143 @@
+"""Files of rows, written piece by piece without knowing their number beforehand: npy, parquet, safetensors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isotrope.errors import InputError, StoreError
+from isotrope.store import write_atomically
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Pieces = Iterable[NDArray[np.floating[Any]]]
+
+#: The name that the rows have in files whose arrays or columns have names.
+TENSOR, COLUMN = "vectors", "vector"
+
+#: Rows of a parquet file's row group, so that small pieces do not make thousands of them.
+_ROW_GROUP = 8192
+
+#: More rows than any file has: what their number may take up in a header that is written before it is known.
+_MOST = 10**18
+
+_SAFETENSORS = {"float32": "F32", "float64": "F64"}
+
+
+def refuse_target(path: Path) -> None:
+    """Refuse a file that is there already, has no folder to be in, or whose ending names no format that is written."""
+    if path.suffix.lower() not in _WRITERS:
+        raise InputError(f"{str(path)!r} ends in {path.suffix!r}, expected {', '.join(_WRITERS)}: name the file so.")
+    if path.exists():
+        what = "a folder" if path.is_dir() else "a file that is there already"
+        raise StoreError(f"{str(path)!r} is {what}, which is never written over; choose another name.")
+    if not path.parent.is_dir():
+        raise StoreError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into; make it first.")
+
+
+def write_rows(path: Path, pieces: Pieces) -> int:
+    """Write pieces (m, k) of rows, float32 or float64, one after another into one file, at once or not at all.
+
+    The ending of the name says the format. Returns the number of rows. Memory: one piece (parquet: a row group).
+
+    >>> import numpy as np, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     count = write_rows(Path(folder) / "rows.npy", iter([np.ones((2, 3)), np.zeros((1, 3))]))
+    ...     count, np.load(Path(folder) / "rows.npy").shape
+    (3, (3, 3))
+    """
+    refuse_target(path)
+    rest = iter(pieces)
+    first = next(rest, None)
+    if first is None:
+        raise InputError("there is no row to write.")
+    count = 0
+
+    def counted() -> Iterator[NDArray[np.floating[Any]]]:
+        nonlocal count
+        for piece in chain([first], rest):
+            count += len(piece)
+            yield piece
+
+    write = _WRITERS[path.suffix.lower()]
+    write_atomically(path, lambda beside: write(beside, first.shape[1], first.dtype, counted()))
+    return count
+
+
+def _write_npy(path: Path, width: int, dtype: np.dtype[Any], pieces: Pieces) -> None:
+    from numpy.lib import format as npy
+
+    def head(rows: int) -> bytes:
+        import io
+
+        buffer = io.BytesIO()
+        facts = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": (rows, width)}
+        npy.write_array_header_1_0(buffer, facts)  # numpy leaves room for a growing number of rows
+        return buffer.getvalue()
+
+    _write_behind(path, head, pieces)
+
+
+def _write_safetensors(path: Path, width: int, dtype: np.dtype[Any], pieces: Pieces) -> None:
+    def facts(rows: int) -> str:
+        end = rows * width * dtype.itemsize
+        return json.dumps(
+            {TENSOR: {"dtype": _SAFETENSORS[dtype.name], "shape": [rows, width], "data_offsets": [0, end]}}
+        )
+
+    room = -(-len(facts(_MOST)) // 8) * 8
+
+    def head(rows: int) -> bytes:
+        return room.to_bytes(8, "little") + facts(rows).ljust(room).encode()
+
+    _write_behind(path, head, pieces)
+
+
+def _write_behind(path: Path, head: Callable[[int], bytes], pieces: Pieces) -> None:
+    """Rows behind a header that is as long for any number of rows, and is written again when that is known."""
+    rows = 0
+    with path.open("wb") as file:
+        file.write(head(0))
+        for piece in pieces:
+            rows += len(piece)
+            file.write(piece.data if piece.flags.c_contiguous else piece.tobytes())
+        file.seek(0)
+        file.write(head(rows))
+
+
+def _write_parquet(path: Path, width: int, dtype: np.dtype[Any], pieces: Pieces) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    schema = pa.schema([(COLUMN, pa.list_(pa.from_numpy_dtype(dtype), width))])
+    # Numbers that are all different gain nothing by a dictionary, and next to nothing by compression.
+    with parquet.ParquetWriter(path, schema, use_dictionary=False, compression="none") as writer:
+        for group in _grouped(pieces):
+            values = pa.FixedSizeListArray.from_arrays(pa.array(group.ravel()), width)
+            writer.write_table(pa.Table.from_arrays([values], schema=schema))
+
+
+def _grouped(pieces: Pieces) -> Iterator[NDArray[np.floating[Any]]]:
+    """Pieces joined until they are large enough for a row group."""
+    import numpy as np
+
+    held: list[NDArray[np.floating[Any]]] = []
+    for piece in pieces:
+        held.append(piece)
+        if sum(map(len, held)) >= _ROW_GROUP:
+            yield np.concatenate(held)
+            held = []
+    if held:
+        yield np.concatenate(held)
+
+
+_WRITERS: dict[str, Callable[[Path, int, np.dtype[Any], Pieces], None]] = {
+    ".npy": _write_npy,
+    ".parquet": _write_parquet,
+    ".safetensors": _write_safetensors,
+}

@@ -1,0 +1,58 @@
+"""A source that tells how far it has come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.sources.batch import Batch, Layer, Source
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The same batches as another source; tell: called with the units (rows or texts) done so far, and their total.
+
+    >>> from isotrope.sources.arrays import ArraySource
+    >>> watched = Watched(ArraySource(np.ones((3, 2)), batch_rows=2), lambda done, total: print(done, "of", total))
+    >>> rows = [batch.layers[0] for batch in watched.batches()]
+    2 of 3
+    3 of 3
+    """
+
+    source: Source
+    tell: Callable[[int, int | None], None]
+
+    @property
+    def layers(self) -> list[Layer]:
+        return self.source.layers
+
+    @property
+    def width(self) -> int:
+        return self.source.width
+
+    @property
+    def total(self) -> int | None:
+        return self.source.total
+
+    @property
+    def unit(self) -> str:
+        return self.source.unit
+
+    def batches(self, start: int = 0) -> Iterator[Batch]:
+        """The batches from number `start` on, each told of after it was used."""
+        done, total = 0, self.total
+        for batch in self.source.batches(start):
+            done += batch.counts.get(self.unit, 0)
+            yield batch
+            del batch  # before the next one is made: only one is held at a time
+            self.tell(done, total)
+
+    def describe(self) -> dict[str, Any]:
+        return self.source.describe()
+
+    def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
+        return self.source.token_names(tokens)
