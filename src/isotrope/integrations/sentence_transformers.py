@@ -97,7 +97,7 @@ def fold(
     def fill(beside: Path) -> None:
         if loaded is not model and (Path(model) / "modules.json").is_file():
             # Its files as they are: saved anew, older versions of the libraries might not read them.
-            shutil.copytree(model, beside, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*"))
+            shutil.copytree(model, beside, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git", ".cache"))
         else:
             loaded.save_pretrained(str(beside))
         _add_dense(beside, affine, end if rows == "pooled" else len(modules))
