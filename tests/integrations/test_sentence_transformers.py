@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from pydoc_data.topics import topics
 
 import numpy as np
 import pytest
-import torch
 from alone import run_without_isotrope
 from numpy.testing import assert_allclose
 from sentence_transformers import SentenceTransformer
@@ -20,8 +20,9 @@ from isotrope.integrations.sentence_transformers import RepairModule, fold
 from isotrope.repairs import Affine, Centering, SoftDecay, Whitening
 from isotrope.sources.models import _embedded_folder
 
-THINGS = ("cat", "stone", "river", "theorem", "violin", "market", "poem", "engine")
-TEXTS = [f"The {a} and the {b} are {c}." for a in THINGS for b in THINGS for c in ("near", "alike", "forgotten")]
+#: Lines of the Python manual: short, so that they are quickly encoded, and of many kinds.
+LINES = [line.strip() for text in topics.values() for line in text.splitlines() if 30 < len(line.strip()) < 60]
+TEXTS = LINES[:: len(LINES) // 256][:256]
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -54,12 +55,12 @@ def test_a_folded_model_gives_what_transform_gives_where_isotrope_cannot_be_impo
     fold(pooled_model, shifted, tmp_path / "as it is")  # from a model that has no Normalize, in memory
     export(encoded, "sentence-transformers", tmp_path / "last", model=model, rows="encoded")  # by the one entry point
     expected = {
-        "normalized": unit(bent.transform(pooled)),
-        "as it is": shifted.transform(pooled),
-        "last": encoded.transform(unit(pooled)),
+        "normalized": unit(bent.transform(pooled[:64])),
+        "as it is": shifted.transform(pooled[:64]),
+        "last": encoded.transform(unit(pooled[:64])),
     }
     np.savez(tmp_path / "expected.npz", **expected)
-    (tmp_path / "texts.json").write_text(json.dumps(TEXTS))
+    (tmp_path / "texts.json").write_text(json.dumps(TEXTS[:64]))
     run_without_isotrope(
         """
 import json, numpy
@@ -79,17 +80,6 @@ def modules(folder: Path) -> list[str]:
     entries = json.loads((folder / "modules.json").read_text())
     assert [(e["idx"], e["name"]) for e in entries] == [(i, str(i)) for i in range(len(entries))]
     return [entry["type"].rpartition(".")[2] for entry in entries]
-
-
-def test_large_gains_cost_float32_the_same_digits_here_and_there(pooled: np.ndarray) -> None:
-    """A gain of 300 on weak directions: a Dense is as near to float64 as `transform` in float32 is."""
-    repair = SoftDecay(-0.6, tolerance=1e-5).fit(pooled)
-    assert 100 < np.abs(repair.gains_).max() < 1_000
-    exact = repair.transform(pooled.astype(np.float64))
-    dense = repair.affine_.to_torch()(torch.from_numpy(pooled)).detach().numpy()
-    lengths = np.linalg.norm(exact, axis=1, keepdims=True)
-    for found in (repair.transform(pooled), dense):
-        assert (np.abs(found - exact) / lengths).max() < 1e-5
 
 
 def test_where_the_dense_comes(model: SentenceTransformer, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def _add_dense(folder: Path, affine: Affine, place: int) -> None:
 
 def _load(model: Any) -> SentenceTransformer:
     try:
-        return SentenceTransformer(str(model), device="cpu")
+        return SentenceTransformer(str(model), device="cpu", local_files_only=Path(model).is_dir())
     except Exception as error:  # whatever the libraries, the hub and the files raise
         reason = " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
         raise InputError(
