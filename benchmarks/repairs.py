@@ -2,8 +2,8 @@
 
 Whitening is fitted from an npy file, in constant memory and float64; scikit-learn's `PCA` on the same rows in memory,
 with the solver that it chooses by itself for such rows, "covariance_eigh", in float32; its `IncrementalPCA` on the same
-file, mapped into memory, with its own batch size. The file has been read before, so that no disk is timed. Bars: at most
-2 times PCA; at most a quarter of IncrementalPCA; applying at 0.8 or more of the rate of one float32 product.
+file, mapped into memory, with its own batch size. The file has been read before, so that no disk is timed. Bars: at
+most 2 times PCA; at most a quarter of IncrementalPCA; applying at 0.8 or more of the rate of one float32 product.
 """
 
 from __future__ import annotations
