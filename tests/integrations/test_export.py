@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,13 @@ import pytest
 import torch
 from alone import run_without_isotrope
 from numpy.testing import assert_allclose
+from safetensors.torch import load_file
 
 from isotrope.errors import InputError, MissingExtra
 from isotrope.integrations import KINDS, export
-from isotrope.repairs import Affine, Centering, Repair, SoftDecay, Whitening
+from isotrope.integrations.linear_map import rounding
+from isotrope.repairs import Affine, AllButTheTop, Centering, Repair, SoftDecay, Whitening
+from isotrope.repairs.linear import LinearRepair
 
 FILES = [name for name in KINDS.names() if not KINDS.get(name).of_model]
 
@@ -55,8 +59,6 @@ for kind, repaired in found.items():
 
 
 def test_torch_holds_what_to_torch_gives(repair: Repair, rows: np.ndarray, tmp_path: Path) -> None:
-    from safetensors.torch import load_file
-
     export(repair, "torch", tmp_path / "linear.safetensors")
     for name, tensor in repair.affine_.to_torch().state_dict().items():
         assert torch.equal(tensor, load_file(tmp_path / "linear.safetensors")[name])
@@ -110,3 +112,33 @@ def test_importing_the_table_imports_no_library() -> None:
         "assert not found, found"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    "repair", [Whitening(), Whitening(form="zca"), AllButTheTop(1), SoftDecay(-0.6), Centering()], ids=repr
+)
+@pytest.mark.parametrize("mean", [0, 1, 10, 100, 1_000])
+def test_rounding_is_foretold(mean: float, repair: LinearRepair) -> None:
+    """From the moments alone, within a factor of four, over four decades."""
+    rng = np.random.default_rng(0)
+    x = (rng.normal(size=(2000, 64)) / np.sqrt(np.arange(1, 65)) + mean).astype(np.float32)
+    exact = repair.fit(x).transform(x.astype(np.float64))
+    found = repair.affine_.to_torch()(torch.from_numpy(x)).detach().numpy()
+    largest = (np.abs(found - exact) / np.linalg.norm(exact, axis=1, keepdims=True)).max()
+    assert 0.25 < largest / rounding(repair) < 4
+
+
+def test_a_mean_that_costs_digits_is_warned_of(rows: np.ndarray, tmp_path: Path) -> None:
+    far = Whitening().fit(rows + 100)
+    for kind in ("torch", "faiss"):
+        with pytest.warns(UserWarning, match=r"shows rounding of about .e-0. of a row's length, because"):
+            export(far, kind, tmp_path / kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        export(far, "onnx", tmp_path / "onnx")
+        export(Whitening().fit(rows), "torch", tmp_path / "near")
+
+
+def test_a_repair_fitted_on_zeros_changes_nothing(tmp_path: Path) -> None:
+    export(SoftDecay().fit(np.zeros((3, 2))), "torch", tmp_path / "linear")
+    assert load_file(tmp_path / "linear")["weight"].tolist() == [[1.0, 0.0], [0.0, 1.0]]

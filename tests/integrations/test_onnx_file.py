@@ -52,7 +52,7 @@ def test_a_mean_far_larger_than_the_spread_costs_no_digits(tmp_path: Path) -> No
     """Mean 1,000, spread 0.1: with the mean folded into a bias the product would be off by a hundred times as much."""
     rng = np.random.default_rng(0)
     x = (1_000 + 0.1 * rng.normal(size=(100, 64))).astype(np.float32)
-    affine = Affine(np.full(64, 1_000.0), np.linalg.qr(rng.normal(size=(64, 64)))[0])
+    affine = Affine(x.mean(axis=0, dtype=np.float64), np.linalg.qr(rng.normal(size=(64, 64)))[0])
     write_onnx(affine, tmp_path / "repair.onnx")
     assert_allclose(run(tmp_path / "repair.onnx", x), affine(x.astype(np.float64)), rtol=0, atol=1e-6)
 

@@ -148,6 +148,8 @@ def test_nothing_is_written_over_unless_asked(model: SentenceTransformer, pooled
         fold(model, repair, target)
     fold(target, repair, target, overwrite=True)
     assert modules(target).count("Dense") == 2
+    with pytest.raises(StoreError, match="lies inside the model that would be copied there; give a folder elsewhere"):
+        fold(target, repair, target / "inside")
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 

@@ -70,7 +70,7 @@ def write_numpy(repair: Repair | Affine, path: str | Path, *, overwrite: bool = 
 def write_torch(repair: Repair | Affine, path: str | Path, *, overwrite: bool = False) -> None:
     """Write weight (k, d) and bias (k,), float32, as safetensors: the state of a torch `Linear(d, k)`."""
     refuse_existing(path, overwrite)
-    weight, bias = weight_and_bias(affine_of(repair))
+    weight, bias = weight_and_bias(repair)
     write_arrays(Path(path).absolute(), {"weight": weight, "bias": bias})
 
 

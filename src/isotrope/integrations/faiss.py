@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError, MissingExtra
-from isotrope.integrations.linear_map import affine_of, refuse_existing, weight_and_bias
+from isotrope.integrations.linear_map import refuse_existing, weight_and_bias
 from isotrope.repairs import Affine, Repair
 from isotrope.store import write_atomically
 
@@ -19,9 +19,9 @@ def linear_transform(repair: Repair | Affine) -> Any:
     [[7.0]]
     """
     faiss = _faiss()
-    affine = affine_of(repair)
-    weight, bias = weight_and_bias(affine)
-    transform = faiss.LinearTransform(affine.width, affine.columns, True)
+    weight, bias = weight_and_bias(repair)
+    columns, width = weight.shape
+    transform = faiss.LinearTransform(width, columns, True)
     faiss.copy_array_to_vector(weight.ravel(), transform.A)
     faiss.copy_array_to_vector(bias, transform.b)
     transform.is_trained = True

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isotrope import __version__
 from isotrope.errors import MissingExtra
@@ -21,7 +22,7 @@ def to_onnx(repair: Repair | Affine) -> Any:
     """The map as a checked `onnx.ModelProto`: "rows", (n, d) float32, to "repaired", (n, k) float32, for any n.
 
     The shift is taken away before the product and not folded into a bias: beside a mean far larger than the spread,
-    float32 would lose digits.
+    float32 would lose digits. What is lost by rounding the shift itself is in the offset.
 
     >>> model = to_onnx(Affine([1.0, 0.0], [[2.0], [3.0]]))
     >>> [node.op_type for node in model.graph.node]
@@ -29,6 +30,9 @@ def to_onnx(repair: Repair | Affine) -> Any:
     """
     onnx = _onnx()
     affine = affine_of(repair)
+    shift = affine.shift.astype(np.float32)
+    offset = (shift - affine.shift) @ affine.weight + affine.offset
+    arrays: dict[str, NDArray[Any]] = {"shift": shift, "weight": affine.weight, "offset": offset}
     number = onnx.TensorProto.FLOAT
     graph = onnx.helper.make_graph(
         [
@@ -38,7 +42,7 @@ def to_onnx(repair: Repair | Affine) -> Any:
         "repair",
         [onnx.helper.make_tensor_value_info("rows", number, ["n", affine.width])],
         [onnx.helper.make_tensor_value_info("repaired", number, ["n", affine.columns])],
-        [onnx.numpy_helper.from_array(a.astype(np.float32), name) for name, a in affine.arrays().items()],
+        [onnx.numpy_helper.from_array(a.astype(np.float32), name) for name, a in arrays.items()],
         doc_string="repaired = (rows - shift) weight + offset",
     )
     model = onnx.helper.make_model(

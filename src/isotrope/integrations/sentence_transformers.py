@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from isotrope.errors import InputError, MissingExtra, StoreError
-from isotrope.integrations.linear_map import affine_of
+from isotrope.integrations.linear_map import affine_of, weight_and_bias
 from isotrope.repairs import Affine, Repair, load_repair
 from isotrope.repairs.linear import LinearRepair
 from isotrope.store import write_folder, write_text
 
 try:
+    import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Dense, Module, Normalize
 except ImportError:
@@ -84,15 +85,21 @@ def fold(
     if rows not in ROWS:
         raise InputError(f"there are no rows {rows!r}; say {' or '.join(ROWS)}.")
     loaded = model if isinstance(model, SentenceTransformer) else _load(model)
+    if loaded is not model and Path(model).absolute() in target.parents:
+        raise StoreError(f"{str(folder)!r} lies inside the model that would be copied there; give a folder elsewhere.")
     modules = list(loaded)
     end = len(modules)
-    while isinstance(modules[end - 1], Normalize):
+    while end and isinstance(modules[end - 1], Normalize):
         end -= 1
     if end < len(modules):
         _refuse_other_lengths(repair, rows)
-    width = next(m.get_embedding_dimension() for m in reversed(modules) if hasattr(m, "get_embedding_dimension"))
-    if affine.width != width:
+    widths = (m.get_embedding_dimension() for m in reversed(modules) if hasattr(m, "get_embedding_dimension"))
+    width = next(widths, None)  # modules of others need not say it
+    if width not in (None, affine.width):
         raise InputError(f"the repair is for rows of width {affine.width}, the model's have {width}; fit one on these.")
+
+    weight, bias = (torch.from_numpy(a) for a in weight_and_bias(repair))
+    dense = Dense(affine.width, affine.columns, activation_function=None, init_weight=weight, init_bias=bias)
 
     def fill(beside: Path) -> None:
         if loaded is not model and (Path(model) / "modules.json").is_file():
@@ -100,17 +107,13 @@ def fold(
             shutil.copytree(model, beside, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git", ".cache"))
         else:
             loaded.save_pretrained(str(beside))
-        _add_dense(beside, affine, end if rows == "pooled" else len(modules))
+        _add_dense(beside, dense, end if rows == "pooled" else len(modules))
 
     write_folder(target, fill)
 
 
-def _add_dense(folder: Path, affine: Affine, place: int) -> None:
+def _add_dense(folder: Path, dense: Dense, place: int) -> None:
     """Write a `Dense` into a saved model and into its list of modules."""
-    import torch
-
-    dense = Dense(affine.width, affine.columns, bias=True, activation_function=torch.nn.Identity())
-    dense.linear = affine.to_torch()
     path = folder / f"{place}_Dense"
     path.mkdir()
     dense.save(str(path))
@@ -133,7 +136,7 @@ def _load(model: Any) -> SentenceTransformer:
 
 def _refuse_other_lengths(repair: Repair | Affine, rows: str) -> None:
     """Refuse, for a model that divides rows by their length, a repair whose moments tell that it knows other rows."""
-    if not isinstance(repair, LinearRepair):
+    if not isinstance(repair, LinearRepair) or repair.moments_.n == 0:
         return
     m = repair.moments_
     unit = abs(m.energy / m.n - 1) < 1e-3 and np.allclose(m.mean, m.unit_mean, rtol=0, atol=1e-3)
