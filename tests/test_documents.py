@@ -31,10 +31,27 @@ def test_python_of_the_page_about_quantizers_runs() -> None:
     assert done.stdout.startswith("(2000, 4) [2000 2000 2000 2000] 0."), done.stderr
 
 
-def test_python_of_the_page_about_repairs_runs() -> None:
-    (code,) = blocks("docs/repairs.md", "python")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("(1, 16) {'mean_cosine': 0."), done.stderr
+def test_python_of_the_page_about_repairs_runs(tmp_path: Path) -> None:
+    check = """
+expected = repair.transform(rows)
+for repaired in (by_numpy, by_torch, by_onnx):
+    assert abs(repaired - expected).max() < 1e-5
+plain = faiss.IndexFlatIP(16)
+plain.add(expected.astype(np.float32))
+assert (found == plain.search(expected[:3].astype(np.float32), 5)[1]).all()
+assert abs(whitened - whitening.transform(encoded)).max() < 1e-5
+"""
+    code = "\n".join([*blocks("docs/repairs.md", "python"), check])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("(1, 16) {'mean_cosine': 0.")
+
+
+def test_the_page_about_repairs_names_every_kind_of_export() -> None:
+    from isotrope.integrations import KINDS
+
+    page = (DOCS / "repairs.md").read_text("utf-8")
+    assert all(f"`{kind}`" in page for kind in KINDS.names())
 
 
 def test_the_page_about_repairs_names_them_all() -> None:

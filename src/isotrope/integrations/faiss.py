@@ -1,0 +1,67 @@
+"""A repair in front of a faiss index: raw rows and raw queries go in, repaired ones are stored and searched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from isotrope.errors import InputError, MissingExtra
+from isotrope.integrations.linear_map import refuse_existing, weight_and_bias
+from isotrope.repairs import Affine, Repair
+from isotrope.store import write_atomically
+
+
+def linear_transform(repair: Repair | Affine) -> Any:
+    """The map as a `faiss.LinearTransform`, which faiss writes, reads and applies by itself.
+
+    >>> import numpy as np
+    >>> linear_transform(Affine([1.0, 0.0], [[2.0], [3.0]])).apply(np.array([[3.0, 1.0]], np.float32)).tolist()
+    [[7.0]]
+    """
+    faiss = _faiss()
+    weight, bias = weight_and_bias(repair)
+    columns, width = weight.shape
+    transform = faiss.LinearTransform(width, columns, True)
+    faiss.copy_array_to_vector(weight.ravel(), transform.A)
+    faiss.copy_array_to_vector(bias, transform.b)
+    transform.is_trained = True
+    transform.set_is_orthonormal()  # whether it is decides how faiss brings rows back
+    return transform
+
+
+def in_front_of(index: Any, repair: Repair | Affine) -> Any:
+    """A `faiss.IndexPreTransform` that repairs whatever is added to, or searched in, an index of repaired rows.
+
+    index: of as many columns as the repair gives, empty, or holding rows repaired already; it is used, not copied.
+
+    >>> import faiss
+    >>> import numpy as np
+    >>> index = in_front_of(faiss.IndexFlatIP(1), Affine([1.0, 0.0], [[2.0], [3.0]]))
+    >>> index.add(np.array([[3.0, 1.0], [1.0, 0.0]], np.float32))
+    >>> index.search(np.array([[2.0, 0.0]], np.float32), 1)[0].tolist()
+    [[14.0]]
+    """
+    faiss = _faiss()
+    if not isinstance(index, faiss.Index):
+        raise InputError(f"got a {type(index).__name__}, expected a faiss index of float vectors.")
+    transform = linear_transform(repair)
+    if index.d != transform.d_out:
+        raise InputError(
+            f"the index holds rows of width {index.d}, the repair gives {transform.d_out}; expected the same."
+        )
+    return faiss.IndexPreTransform(transform, index)
+
+
+def write_transform(repair: Repair | Affine, path: str | Path, *, overwrite: bool = False) -> None:
+    """Write the `LinearTransform` as a file for `faiss.read_VectorTransform`, at once or not at all."""
+    refuse_existing(path, overwrite)
+    faiss, transform = _faiss(), linear_transform(repair)
+    write_atomically(Path(path).absolute(), lambda beside: faiss.write_VectorTransform(transform, str(beside)))
+
+
+def _faiss() -> Any:
+    try:
+        import faiss
+    except ImportError:
+        raise MissingExtra("faiss-cpu", "quantize", "a repair in front of a faiss index") from None
+    return faiss

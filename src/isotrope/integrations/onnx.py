@@ -1,0 +1,71 @@
+"""A repair as an ONNX file, for any runtime that reads one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope import __version__
+from isotrope.errors import MissingExtra
+from isotrope.integrations.linear_map import affine_of, refuse_existing
+from isotrope.repairs import Affine, Repair
+from isotrope.store import write_atomically
+
+#: What the file asks of a runtime: operators as of ONNX 1.12, in the file format of the same release.
+OPSET, IR_VERSION = 17, 8
+
+
+def to_onnx(repair: Repair | Affine) -> Any:
+    """The map as a checked `onnx.ModelProto`: "rows", (n, d) float32, to "repaired", (n, k) float32, for any n.
+
+    The shift is taken away before the product and not folded into a bias: beside a mean far larger than the spread,
+    float32 would lose digits. What is lost by rounding the shift itself is in the offset.
+
+    >>> model = to_onnx(Affine([1.0, 0.0], [[2.0], [3.0]]))
+    >>> [node.op_type for node in model.graph.node]
+    ['Sub', 'Gemm']
+    """
+    onnx = _onnx()
+    affine = affine_of(repair)
+    shift = affine.shift.astype(np.float32)
+    offset = (shift - affine.shift) @ affine.weight + affine.offset
+    arrays: dict[str, NDArray[Any]] = {"shift": shift, "weight": affine.weight, "offset": offset}
+    number = onnx.TensorProto.FLOAT
+    graph = onnx.helper.make_graph(
+        [
+            onnx.helper.make_node("Sub", ["rows", "shift"], ["moved"]),
+            onnx.helper.make_node("Gemm", ["moved", "weight", "offset"], ["repaired"]),
+        ],
+        "repair",
+        [onnx.helper.make_tensor_value_info("rows", number, ["n", affine.width])],
+        [onnx.helper.make_tensor_value_info("repaired", number, ["n", affine.columns])],
+        [onnx.numpy_helper.from_array(a.astype(np.float32), name) for name, a in arrays.items()],
+        doc_string="repaired = (rows - shift) weight + offset",
+    )
+    model = onnx.helper.make_model(
+        graph,
+        opset_imports=[onnx.helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="isotrope",
+        producer_version=__version__,
+    )
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+def write_onnx(repair: Repair | Affine, path: str | Path, *, overwrite: bool = False) -> None:
+    """Write the map as an ONNX file, at once or not at all."""
+    refuse_existing(path, overwrite)
+    data = to_onnx(repair).SerializeToString()
+    write_atomically(Path(path).absolute(), lambda beside: beside.write_bytes(data))
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+    except ImportError:
+        raise MissingExtra("onnx", "onnx", "writing an ONNX file") from None
+    return onnx

