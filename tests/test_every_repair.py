@@ -24,7 +24,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import isotrope
 from isotrope.errors import InputError, IsotropeError, StoreError
-from isotrope.repairs import REPAIRS, AllButTheTop, Centering, Repair, SoftDecay, Whitening, load
+from isotrope.repairs import REPAIRS, AllButTheTop, Centering, Repair, SoftDecay, Whitening, load_repair
 from isotrope.repairs.linear import LinearRepair
 from isotrope.sources.arrays import ArraySource
 from isotrope.statistics import Moments, block
@@ -120,12 +120,12 @@ def test_without_scikit_learn_and_without_torch(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['sklearn'] = None; sys.modules['torch'] = None\n"
         "import numpy as np, isotrope\n"
-        "from isotrope.repairs import REPAIRS, load\n"
+        "from isotrope.repairs import REPAIRS, load_repair\n"
         "x = np.random.default_rng(0).normal(size=(50, 4)) * [4, 3, 2, 1] + 1\n"
         "for name in ('softdecay', 'whitening', 'all-but-the-top', 'centering'):\n"
         "    r = REPAIRS.get(name)().fit(x)\n"
         f"    r.save({str(tmp_path)!r} + '/' + name)\n"
-        f"    assert (load({str(tmp_path)!r} + '/' + name).transform(x) == r.transform(x)).all()\n"
+        f"    assert (load_repair({str(tmp_path)!r} + '/' + name).transform(x) == r.transform(x)).all()\n"
         "try: isotrope.Whitening().transform(x)\n"
         "except isotrope.IsotropeError as error: print(error)\n"
     )
@@ -258,7 +258,7 @@ def test_what_was_lost_does_not_come_back(repair: Repair) -> None:
 def test_saved_and_loaded_it_is_the_same_estimator(repair: LinearRepair, tmp_path: Path) -> None:
     fitted = clone(repair).fit(rows())
     fitted.save(tmp_path / "saved")
-    again = load(tmp_path / "saved")
+    again = load_repair(tmp_path / "saved")
     assert type(again) is type(fitted)
     assert again.get_params() == fitted.get_params()
     assert_array_equal(again.transform(rows(40)), fitted.transform(rows(40)))
@@ -296,7 +296,7 @@ def test_nothing_is_written_over_unless_asked(repair: Repair, tmp_path: Path) ->
         other.save(tmp_path / "saved")
     assert _contents(tmp_path / "saved") == before
     other.save(tmp_path / "saved", overwrite=True)
-    assert_array_equal(load(tmp_path / "saved").transform(rows()), other.transform(rows()))
+    assert_array_equal(load_repair(tmp_path / "saved").transform(rows()), other.transform(rows()))
     (tmp_path / "saved" / "notes.txt").write_text("mine")
     with pytest.raises(StoreError, match="holds other files"):
         other.save(tmp_path / "saved", overwrite=True)
@@ -365,21 +365,21 @@ def test_a_saved_repair_that_changed_is_refused(repair: Repair, damage: str, tmp
     change, says = DAMAGE[damage]
     change(tmp_path / "saved")
     with pytest.raises(StoreError, match=says):
-        load(tmp_path / "saved")
+        load_repair(tmp_path / "saved")
 
 
 def test_loading_for_other_rows_is_refused_or_warned_of(tmp_path: Path) -> None:
     moments = Moments.of(block(rows()))
     Whitening().fit_moments(moments, [{"kind": "model", "model": "this"}]).save(tmp_path / "saved")
     with pytest.raises(InputError, match="for rows of width 6, got rows of width 5"):
-        load(tmp_path / "saved", width=5)
+        load_repair(tmp_path / "saved", width=5)
     with pytest.warns(UserWarning, match="fitted on rows of this, not of that"):
-        load(tmp_path / "saved", width=6, model="that")
+        load_repair(tmp_path / "saved", width=6, model="that")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        load(tmp_path / "saved", width=6, model="this")
+        load_repair(tmp_path / "saved", width=6, model="this")
     with pytest.raises(StoreError, match="there is no saved repair"):
-        load(tmp_path / "nothing")
+        load_repair(tmp_path / "nothing")
 
 
 # What is refused

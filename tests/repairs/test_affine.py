@@ -11,7 +11,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from isotrope.errors import InputError, StoreError
-from isotrope.repairs import Affine, Whitening, load
+from isotrope.repairs import Affine, Whitening, load_repair
 from isotrope.statistics import Moments, block
 
 RNG = np.random.default_rng(0)
@@ -154,16 +154,16 @@ def test_other_widths_and_shapes_are_refused() -> None:
 def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
     f = some(6, 4)
     f.save(tmp_path / "map", fitted_on={"rows": 7})
-    again = Affine.load(tmp_path / "map")
+    again = Affine.load_repair(tmp_path / "map")
     for name, array in f.arrays().items():
         assert_array_equal(again.arrays()[name], array)
     config = json.loads((tmp_path / "map" / "config.json").read_text())
     assert (config["width"], config["columns"], config["fitted_on"]) == (6, 4, {"rows": 7})
     with pytest.raises(InputError, match=r"use Affine\.load"):
-        load(tmp_path / "map")
+        load_repair(tmp_path / "map")
     Whitening().fit(RNG.normal(size=(20, 3))).save(tmp_path / "repair")
     with pytest.raises(InputError, match=r"use isotrope\.repairs\.load"):
-        Affine.load(tmp_path / "repair")
+        Affine.load_repair(tmp_path / "repair")
 
 
 def test_an_empty_folder_may_be_filled_and_a_file_not(tmp_path: Path) -> None:

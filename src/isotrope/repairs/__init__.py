@@ -12,8 +12,6 @@ from isotrope.repairs.repair import REPAIRS, Map, Repair, load_repair, repair
 from isotrope.repairs.softdecay import ALPHAS, SoftDecay, search_alpha, soft_decay
 from isotrope.repairs.whitening import Whitening
 
-load = load_repair
-
 __all__ = [
     "ALPHAS",
     "CUTOFFS",
@@ -29,7 +27,6 @@ __all__ = [
     "SoftDecay",
     "Whitening",
     "apply_to_file",
-    "load",
     "load_repair",
     "repair",
     "saved_moments",

@@ -191,7 +191,7 @@ class Affine:
         """The map that `save` wrote."""
         facts, arrays = saved.read(folder)
         if facts["repair"] != "affine":
-            raise InputError(f"{str(folder)!r} holds the repair {facts['repair']!r}; use isotrope.repairs.load.")
+            raise InputError(f"{str(folder)!r} holds the repair {facts['repair']!r}; use isotrope.repairs.load_repair.")
         return cls.from_arrays(arrays)
 
     def to_torch(self) -> Any:
