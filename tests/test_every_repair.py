@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,7 +28,9 @@ from isotrope.errors import InputError, IsotropeError, StoreError
 from isotrope.repairs import REPAIRS, AllButTheTop, Centering, Repair, SoftDecay, Whitening, load_repair
 from isotrope.repairs.linear import LinearRepair
 from isotrope.sources.arrays import ArraySource
-from isotrope.statistics import Moments, block
+from isotrope.sources.inputs import Input
+from isotrope.statistics import Moments, Sample, block
+from models import save_model, texts
 
 Values = np.ndarray
 
@@ -144,6 +147,11 @@ def _file(write: Callable[[Path, Values], Any], name: str) -> Callable[[Values, 
     return made
 
 
+def _write_hdf5(path: Path, x: Values) -> None:
+    with h5py.File(path, "w") as file:
+        file["x"] = x
+
+
 INPUTS: dict[str, Callable[[Values, Path], Any]] = {
     "list": lambda x, _: x.tolist(),
     "torch": lambda x, _: torch.from_numpy(x),
@@ -151,7 +159,11 @@ INPUTS: dict[str, Callable[[Values, Path], Any]] = {
     "npy": _file(np.save, "x.npy"),
     "npy named by a string": lambda x, folder: str(_file(np.save, "x.npy")(x, folder)),
     "safetensors": _file(lambda p, x: save_file({"x": x}, p), "x.safetensors"),
+    "npz": _file(lambda p, x: np.savez(p, x=x), "x.npz"),
     "parquet": _file(lambda p, x: pd.DataFrame({"x": list(x)}).to_parquet(p), "x.parquet"),
+    "arrow": _file(lambda p, x: pd.DataFrame({"x": list(x)}).to_feather(p), "x.arrow"),
+    "HDF5": _file(_write_hdf5, "x.h5"),
+    "folder": lambda x, folder: _file(np.save, "x.npy")(x, folder).parent,
     "several files": lambda x, folder: [_file(np.save, f"{i}.npy")(p, folder) for i, p in enumerate((x[:40], x[40:]))],
     "source": lambda x, _: ArraySource(x, batch_rows=13),
 }
@@ -162,6 +174,37 @@ INPUTS: dict[str, Callable[[Values, Path], Any]] = {
 def test_any_input_gives_the_same_map(repair: Repair, kind: str, tmp_path: Path) -> None:
     fitted = clone(repair).fit(INPUTS[kind](rows(), tmp_path))
     assert_allclose(fitted.transform(rows()), clone(repair).fit(rows()).transform(rows()), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("repair", [r for r in EVERY if r not in LINEAR], ids=repr)
+@pytest.mark.parametrize("kind", INPUTS)
+def test_repairs_of_rows_take_any_input(repair: Repair, kind: str, tmp_path: Path) -> None:
+    given = INPUTS[kind](rows(), tmp_path)
+    fitted = clone(repair).fit(given)
+    expected = rows()
+    if fitted.fitted_on_["sources"]:  # of files and sources a sample is taken, here of all rows, in its own order
+        names = [given] if isinstance(given, (str, Path)) else given
+        source = given if isinstance(given, ArraySource) else ArraySource(names)
+        sample = Sample.empty(6, 1000, repair.seed)
+        for batch in source.batches():
+            sample.add(block(next(iter(batch.layers.values())), batch.rows))
+        expected = sample.values
+    assert len(expected) == 150
+    assert_allclose(fitted.transform(rows()), clone(repair).fit(expected).transform(rows()), rtol=0, atol=1e-6)
+
+
+@every_repair
+def test_pooled_and_token_rows_of_a_model(repair: Repair, tmp_path: Path) -> None:
+    model = str(save_model(tmp_path / "gpt2", "gpt2"))  # no layer norm at its blocks' ends: full rank
+    for pooling in (None, "mean"):
+        source = Input(model=model, text=texts(80), layers=[2], pooling=pooling, in_order=True).open()
+        given = np.concatenate([np.asarray(batch.layers[2]) for batch in source.batches()])
+        fitted = clone(repair).fit(source)
+        assert fitted.fitted_on_["rows"] == len(given)
+        assert fitted.fitted_on_["sources"][0]["model"] == model
+        if isinstance(repair, LinearRepair):
+            expected = clone(repair).fit(given).transform(given)
+            assert_allclose(fitted.transform(given), expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
 
 
 @every_linear

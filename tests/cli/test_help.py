@@ -32,6 +32,7 @@ finally:
         ["repair", "fit", "--help"],
         ["repair", "apply", "--help"],
         ["repair", "show", "--help"],
+        ["repair", "export", "--help"],
         ["--version"],
     ],
 )
@@ -62,9 +63,10 @@ def test_scan_help_names_the_options(isotrope: Command) -> None:
 
 
 REPAIR_OPTIONS = {
-    "fit": "--with --alpha --form --strength --dimensions --directions --clusters --model --text --pooling --layer -o",
+    "fit": "--with --alpha --form --strength --dimensions --directions --clusters --steps --model --text --layer -o",
     "apply": "DIR --model --text --pooling --layer -o --json",
     "show": "DIR --measures --sample --seed --json",
+    "export": "DIR --to --model --rows -o --json",
 }
 
 

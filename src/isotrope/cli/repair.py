@@ -1,15 +1,16 @@
-"""isotrope repair: fit, show and apply, one file each."""
+"""isotrope repair: fit, show, apply and export, one file each."""
 
 from __future__ import annotations
 
 import typer
 
 from isotrope.cli.repair_apply import apply
+from isotrope.cli.repair_export import export
 from isotrope.cli.repair_fit import fit
 from isotrope.cli.repair_show import show
 
-repair = typer.Typer(name="repair", help="Fit a repair once, see what it does, apply it to any rows.")
-for _command in (fit, show, apply):
+repair = typer.Typer(name="repair", help="Fit a repair once, see what it does, apply it to any rows, take it anywhere.")
+for _command in (fit, show, apply, export):
     repair.command()(_command)
 
 

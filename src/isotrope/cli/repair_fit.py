@@ -27,13 +27,18 @@ _OPTIONS = {
     "reference_rows": ("reference_rows",),
     "normalize": ("normalize",),
     "scaled": ("scaled",),
+    "steps": ("steps",),
+    "hidden": ("hidden",),
+    "epochs": ("epochs",),
     "seed": ("seed",),
 }
 
 
 def fit(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to save the repair in; a new one.")],
-    with_: Annotated[str, typer.Option("--with", help="softdecay, whitening, all-but-the-top, centering, ...")],
+    with_: Annotated[
+        str, typer.Option("--with", help="softdecay, whitening, all-but-the-top, centering, clusters, flow.")
+    ],
     input: Annotated[
         str | None, typer.Argument(help="Vectors, a text, a model, or the run folder of a scan; found out.")
     ] = None,
@@ -67,6 +72,9 @@ def fit(
     scaled: Annotated[
         bool | None, typer.Option("--scaled", help="centering of rows' directions.", rich_help_panel=_PARAMETERS)
     ] = None,
+    steps: Annotated[int | None, typer.Option(help="Steps of a flow.", rich_help_panel=_PARAMETERS)] = None,
+    hidden: Annotated[int | None, typer.Option(help="Width of a flow's networks.", rich_help_panel=_PARAMETERS)] = None,
+    epochs: Annotated[int | None, typer.Option(help="Times a flow sees each row.", rich_help_panel=_PARAMETERS)] = None,
     seed: Annotated[int | None, typer.Option(help="Of what is drawn.", rich_help_panel=_PARAMETERS)] = None,
     model: space.Model = None,
     revision: space.Revision = None,
@@ -94,7 +102,8 @@ def fit(
         raise StoreError(f"{str(output)!r} is there already, and is never written over; give a new folder with -o.")
     if input is not None and Run(input).finished:
         space.refuse_reading(given, f"the run {input!r}")
-        _fit_on_run(fitted, input, layer)
+        with warnings_told():
+            _fit_on_run(fitted, input, layer)
     else:
         with Bar(quiet=json) as bar:
             bar("opening", 0, None)
@@ -139,16 +148,23 @@ def _dashed(option: str) -> str:
 
 
 def _fit_on_run(fitted: Repair, folder: str, layer: str | None) -> None:
-    """Fit on the moments that a scan has left in its folder."""
+    """Fit on what a scan has left in its folder: moments for a linear repair, the sample of rows for others."""
     from isotrope.errors import InputError
-    from isotrope.repairs import saved_moments
+    from isotrope.repairs import saved_summary
     from isotrope.repairs.linear import LinearRepair
 
-    if not isinstance(fitted, LinearRepair):
-        raise InputError(f"{fitted.name} is fitted on rows, and a run holds moments; give the rows themselves.")
     wanted, source = space.run_layer(folder, layer)
-    fitted.fit(saved_moments(folder, wanted))
-    fitted.restore(fitted.arrays(), {"sources": [source]})  # moments do not say whose they are; the run does
+    summary = saved_summary(folder, wanted)
+    if isinstance(fitted, LinearRepair):
+        fitted.fit(summary.moments)
+    elif summary.sample is None:
+        raise InputError(
+            f"{fitted.name} is fitted on rows, and the run {folder!r} kept none; give the rows themselves."
+        )
+    else:
+        fitted.fit(summary.sample)
+    # Statistics do not say whose they are; the run does.
+    fitted.restore(fitted.arrays(), fitted.fitted_on_ | {"sources": [source]})
 
 
 def facts(fitted: Repair) -> dict[str, Any]:
