@@ -74,10 +74,16 @@ def test_options_reach_the_repair(options: list[str], expected: str, isotrope: C
 
 
 def test_fit_on_the_run_folder_of_a_scan(isotrope: Command, rows: Path) -> None:
+    for precision, expected in (("fast", rows), ("exact", ArraySource(rows, exact=True))):
+        scanned = isotrope("scan", rows, "-o", precision, "--measures", "isoscore", "--precision", precision)
+        assert scanned.code == 0
+        assert isotrope("repair", "fit", precision, "--with", "softdecay", "-o", f"of-{precision}").code == 0
+        found = library.load_repair(f"of-{precision}")
+        np.testing.assert_allclose(found.transform(ROWS), library.SoftDecay().fit(expected).transform(ROWS), rtol=1e-9)
     assert isotrope("scan", rows, "-o", "run", "--measures", "isoscore").code == 0
     assert isotrope("repair", "fit", "run", "--with", "softdecay", "-o", "out").code == 0
     found = library.load_repair("out")
-    np.testing.assert_allclose(found.transform(ROWS), library.SoftDecay().fit(rows).transform(ROWS), rtol=1e-9)
+    np.testing.assert_allclose(found.transform(ROWS), library.SoftDecay().fit(rows).transform(ROWS), atol=1e-6)
     assert found.fitted_on_["sources"][0]["run"] == "run"
     for options, word in ((["--layer", "4"], "no layer '4'"), (["--pooling", "mean"], "--pooling ('mean')")):
         refused = one_sentence(isotrope("repair", "fit", "run", "--with", "centering", "-o", "new", *options))

@@ -154,7 +154,7 @@ def test_other_widths_and_shapes_are_refused() -> None:
 def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
     f = some(6, 4)
     f.save(tmp_path / "map", fitted_on={"rows": 7})
-    again = Affine.load_repair(tmp_path / "map")
+    again = Affine.load(tmp_path / "map")
     for name, array in f.arrays().items():
         assert_array_equal(again.arrays()[name], array)
     config = json.loads((tmp_path / "map" / "config.json").read_text())
@@ -163,7 +163,7 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
         load_repair(tmp_path / "map")
     Whitening().fit(RNG.normal(size=(20, 3))).save(tmp_path / "repair")
     with pytest.raises(InputError, match=r"use isotrope\.repairs\.load"):
-        Affine.load_repair(tmp_path / "repair")
+        Affine.load(tmp_path / "repair")
 
 
 def test_an_empty_folder_may_be_filled_and_a_file_not(tmp_path: Path) -> None:

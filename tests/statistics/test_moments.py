@@ -138,3 +138,13 @@ def test_spectra_follow_when_rows_are_added() -> None:
     total += Moments.of(block(rows[30:]))
     assert not np.allclose(first, total.singular_values)
     np.testing.assert_allclose(total.singular_values, np.linalg.svd(rows, compute_uv=False))
+
+
+def test_a_coordinate_whose_square_vanishes_hides_no_other() -> None:
+    """MiniLM has coordinates of 1e-32: in float32 their products with others are numbers, their squares are zero."""
+    rows = np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32)
+    rows[:, 3] = 1e-32 * rows[:, 3] - 1e-32
+    found = Moments.of(block(rows)).eigenvalues
+    expected = np.linalg.eigvalsh(np.cov(np.delete(rows, 3, axis=1).astype(np.float64).T))[::-1] * 299
+    np.testing.assert_allclose(found[:7], expected, rtol=1e-5)
+    assert found[7] == 0

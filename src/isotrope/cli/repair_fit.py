@@ -107,7 +107,7 @@ def fit(
     else:
         with Bar(quiet=json) as bar:
             bar("opening", 0, None)
-            source = space.open_space(given)
+            source = space.open_space(given, precision="fast")
             with warnings_told():
                 fitted.fit(Watched(source, lambda done, total: bar(f"reading {source.unit}", done, total)))
     fitted.save(output)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas
 
 from isotrope.errors import MergeError
 from isotrope.statistics.block import Block
@@ -50,10 +49,15 @@ def gram(y: Any) -> Matrix:
     return np.asarray(out.cpu().numpy(), dtype=np.float64)
 
 
-def _plus_outer(matrix: Matrix, weight: float, x: Vector) -> Matrix:
-    """A symmetric matrix, changed in place, plus weight · x xᵀ."""
-    changed: Matrix = blas.dger(weight, x, x, a=matrix.T, overwrite_a=1).T
-    return changed
+def _add_outer(matrix: Matrix, weight: float, x: Vector) -> None:
+    """Add weight · x xᵀ to a symmetric matrix, in place, a few rows at a time, which stay in the cache.
+
+    Not by BLAS: scipy brings one of its own, whose waiting threads would take the cores from numpy's products.
+    """
+    root = math.sqrt(abs(weight)) * x
+    signed = math.copysign(1.0, weight) * root
+    for i in range(0, len(x), _PANEL):
+        matrix[i : i + _PANEL] += signed[i : i + _PANEL, None] * root
 
 
 @dataclass(eq=False)
@@ -100,7 +104,7 @@ class Moments:
         # What rounding the shift left over, taken out in float64, unless the product's own rounding hides it.
         rest = rows.mean - rows.shift
         if (n * rest**2 > 1e-3 * resolution * np.diagonal(scatter)).any():
-            scatter = _plus_outer(scatter, -n, rest)
+            _add_outer(scatter, -n, rest)
         unit_mean = rows.weighted_sum(1.0 / rows.norms) / n
         return cls(
             n=n,
@@ -161,7 +165,7 @@ class Moments:
         delta = other.mean - self.mean
         self.scatter += other.scatter if sign > 0 else -other.scatter
         if between:
-            self.scatter = _plus_outer(self.scatter, between, delta)
+            _add_outer(self.scatter, between, delta)
         self.mean += share * delta
         turn = other.unit_mean - self.unit_mean
         self.unit_scatter = max(0.0, self.unit_scatter + sign * other.unit_scatter + between * float(turn @ turn))
@@ -212,9 +216,10 @@ class Moments:
         resolution times their norm (measured for d = 8 to 768, n to 50,000, spectra flat to rank one), and each
         eigenvalue by that share of the coordinate of its rank. Errors of several products are random and average out.
         """
-        strength = np.diagonal(self.scatter)
+        strength = np.maximum(np.diagonal(self.scatter), 0.0)
         scale = np.sqrt(np.maximum(strength, np.finfo(np.float64).tiny))
-        norm = float(np.linalg.norm(self.scatter / scale / scale[:, None]))
+        # The square of a tiny coordinate may vanish where its product with others does not: no correlation is above 1.
+        norm = float(np.linalg.norm(np.clip(self.scatter / scale / scale[:, None], -1.0, 1.0)))
         shrunk = math.sqrt(min(1.0, _ROWS / max(self.n, 1)))
         return 16.0 / math.sqrt(self.d) * self.resolution * shrunk * norm * np.sort(strength)[::-1]
 
