@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.repairs import saved
 from isotrope.quantization.threads import blocks, threads
+from isotrope.repairs import saved
 from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, refuse_width
 from isotrope.statistics import Moments
 
