@@ -85,7 +85,8 @@ class Correlation:
 
     Two systems' scores are on scales of their own, so what changes sides are standard scores, or for spearman ranks,
     and both correlations are worked out anew. Swapped ranks are not ranked again: where the gold ranks' mean moves
-    in a line with the ranks, that changes nothing of first order, and a test needs no more.
+    in a line with the ranks, that changes nothing of first order. Scores that were divided by their own spread vary
+    less than others would, so what swapping them changes is taken √(n/(n − 1)) times.
 
     >>> round(Correlation([0.1, 0.4, 0.3], [1, 2, 3], "spearman").value, 12)
     0.5
@@ -105,7 +106,7 @@ class Correlation:
 
     @cached_property
     def _scores(self) -> Vector:
-        return _vector(self.scores, "scores")
+        return _vector(self.scores, "scores", nan=True)
 
     @cached_property
     def _gold(self) -> Vector:
@@ -119,6 +120,9 @@ class Correlation:
     def reason(self) -> str | None:
         if self.n < 2:
             return f"a correlation needs at least two pairs, got {self.n}"
+        without = int(np.count_nonzero(np.isnan(self._scores)))
+        if without:
+            return f"{without:,} of {self.n:,} pairs have no score, because one of their rows is zero"
         for what, values in (("gold scores", self._gold), ("scores", self._scores)):
             if np.ptp(values) <= _ROUNDING * np.abs(values).max():
                 return f"all {self.n:,} {what} are the same, so that no correlation is defined"
@@ -167,7 +171,7 @@ class Correlation:
         mean, cross, product = (signs @ np.stack([away, middle * away, away * gold], axis=1) / self.n).T
         square, along = np.mean(middle**2 + away**2), np.mean(middle * gold)
         here, there = (_ratio(along + s * product, square + 2 * s * cross - mean**2) for s in (1.0, -1.0))
-        return np.asarray(here - there)
+        return np.asarray((here - there) * math.sqrt(self.n / (self.n - 1)))
 
 
 class _Ranks:
@@ -191,12 +195,12 @@ def _ratio(covariance: Vector, variances: Vector) -> Vector:
     return np.asarray(np.where(defined, covariance / np.sqrt(np.where(defined, variances, 1.0)), np.nan))
 
 
-def _vector(values: ArrayLike, what: str) -> Vector:
-    """Numbers, (n,)."""
+def _vector(values: ArrayLike, what: str, *, nan: bool = False) -> Vector:
+    """Numbers, (n,); nan: whether they may be none."""
     found = np.asarray(values, dtype=np.float64)
     if found.ndim != 1:
         raise InputError(f"got {what} of shape {found.shape}, expected one for each item, (n,).")
-    bad = int(np.count_nonzero(~np.isfinite(found)))
+    bad = int(np.count_nonzero(np.isinf(found) if nan else ~np.isfinite(found)))
     if bad:
         raise InputError(f"{bad:,} of {len(found):,} {what} are NaN or inf; leave out their items, for all systems.")
     return found
