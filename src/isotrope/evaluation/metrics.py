@@ -38,10 +38,10 @@ class Metric(Protocol):
         """The score; NaN where it is undefined."""
 
     def resampled(self, counts: Matrix) -> Vector:
-        """The scores of resamples, given how often each holds each item, (r, n) -> (r,)."""
+        """The scores of resamples, given how often each item is in each of them, (n, r) -> (r,)."""
 
     def swapped(self, other: Metric, signs: Matrix) -> Vector:
-        """This score less another system's where items with sign −1 change sides, (r, n) -> (r,)."""
+        """This score less another system's where items with sign −1 change sides, (n, r) -> (r,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +71,12 @@ class Mean:
         return float(np.mean(self._values)) if self.n else math.nan
 
     def resampled(self, counts: Matrix) -> Vector:
-        return np.asarray(counts @ self._values / self.n)
+        return np.asarray(self._values @ counts / self.n)
 
     def swapped(self, other: Metric, signs: Matrix) -> Vector:
         if not isinstance(other, Mean) or other.n != self.n:
             raise InputError("two systems can be compared on the same items only; give both a value for each.")
-        return np.asarray(signs @ (self._values - other._values) / self.n)
+        return np.asarray((self._values - other._values) @ signs / self.n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ class Correlation:
     def _standardised(self, values: Vector) -> Vector:
         """Values, or their ranks, with mean 0 and variance 1."""
         if self.kind == "spearman":
-            values = _Ranks(values).of(np.ones((1, self.n)))[0]
+            values = _Ranks(values).of(np.ones((self.n, 1)))[:, 0]
         centred = values - values.mean()
         return np.asarray(centred / math.sqrt(np.mean(centred**2)))
 
@@ -156,11 +156,10 @@ class Correlation:
     def resampled(self, counts: Matrix) -> Vector:
         if self.kind == "spearman":
             x, y = (ranks.of(counts) for ranks in self._ranks)
-            covariance, *variances = (np.einsum("ri,ri,ri->r", counts, a, b) for a, b in ((x, y), (x, x), (y, y)))
+            covariance, *variances = (np.einsum("ir,ir,ir->r", counts, a, b) for a, b in ((x, y), (x, x), (y, y)))
             return _ratio(covariance, variances[0] * variances[1])
         x, y = self._standard, self._standard_gold
-        sums = counts @ np.stack([x, y, x * y, x * x, y * y], axis=1) / self.n
-        mean_x, mean_y, xy, xx, yy = sums.T
+        mean_x, mean_y, xy, xx, yy = np.stack([x, y, x * y, x * x, y * y]) @ counts / self.n
         return _ratio(xy - mean_x * mean_y, (xx - mean_x**2) * (yy - mean_y**2))
 
     def swapped(self, other: Metric, signs: Matrix) -> Vector:
@@ -168,7 +167,7 @@ class Correlation:
             raise InputError("two systems can be compared on the same pairs only; give both a score for each.")
         middle, away = (self._standard + other._standard) / 2, (self._standard - other._standard) / 2
         gold = self._standard_gold
-        mean, cross, product = (signs @ np.stack([away, middle * away, away * gold], axis=1) / self.n).T
+        mean, cross, product = np.stack([away, middle * away, away * gold]) @ signs / self.n
         square, along = np.mean(middle**2 + away**2), np.mean(middle * gold)
         here, there = (_ratio(along + s * product, square + 2 * s * cross - mean**2) for s in (1.0, -1.0))
         return np.asarray((here - there) * math.sqrt(self.n / (self.n - 1)))
@@ -183,10 +182,14 @@ class _Ranks:
         self._first = np.searchsorted(self._code[self._order], np.arange(self._code.max(initial=0) + 1))
 
     def of(self, counts: Matrix) -> Matrix:
-        """Mid-ranks of the items less their mean, given how often each is there, (r, n) -> (r, n)."""
-        each = np.add.reduceat(counts[:, self._order], self._first, axis=1)
-        middle = np.cumsum(each, axis=1) - each / 2
-        return np.asarray((middle - counts.shape[1] / 2)[:, self._code])
+        """Mid-ranks of the items less their mean, given how often each is there, (n, r) -> (n, r)."""
+        each = counts[self._order]
+        if len(self._first) < len(each):  # some values are the same
+            each = np.add.reduceat(each, self._first, axis=0)
+        middle = np.cumsum(each, axis=0)
+        middle -= each / 2
+        middle -= len(counts) / 2
+        return np.asarray(middle[self._code])
 
 
 def _ratio(covariance: Vector, variances: Vector) -> Vector:
