@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +16,9 @@ from isotrope.sources.text_lines import decoded, file_lines
 class RetrievalSet:
     """A set that was read once, to check it; the documents' texts are read again where they are needed.
 
-    documents: their ids, in the order of the file. queries: ids and texts of those that have judgements. judgements:
-    for each query the relevance of documents, 0 or less for those that are not. notes: what to know of the set.
+    documents: ids of those that are not empty, in the order of the file. queries: ids and texts of those that have
+    judgements. judgements: for each query the relevance of documents, 0 or less for what is not relevant. notes: what
+    to know of the set.
     """
 
     name: str
@@ -30,7 +30,7 @@ class RetrievalSet:
 
     def texts(self) -> Iterator[str]:
         """The documents, title before text, in the order of their ids."""
-        return (entry.text for entry in _entries(self.corpus))
+        return (document.text for document in _entries(self.corpus) if document.text)
 
 
 class _Entry(NamedTuple):
@@ -71,21 +71,21 @@ def open_set(folder: str | Path, split: str = "test") -> RetrievalSet:
     corpus, asked = _file(place / "corpus.jsonl"), _file(place / "queries.jsonl")
     source = _judged(place / "qrels", split)
     judged = list(_judgements(source))
-    documents, empty = list[str](), 0
-    for document in _entries(corpus):
-        documents.append(document.id)
-        empty += not document.text
-    _refuse_repeated(corpus, documents)
-    _refuse_unknown(source, [(j.line, j.document) for j in judged], "documents", corpus, documents)
-    queries = {query.id: query.text for query in _queries(asked)}
-    _refuse_unknown(source, [(j.line, j.query) for j in judged], "queries", asked, queries)
+    written = _written(corpus)
+    _refuse_unknown(source, [(j.line, j.document) for j in judged], "documents", corpus, written)
+    documents = [name for name, some in written.items() if some]
+    if not documents:
+        raise InputError(f"all documents of {corpus} are empty; give some with text.")
+    asked_for = _written(asked)
+    _refuse_unknown(source, [(j.line, j.query) for j in judged], "queries", asked, asked_for)
 
     judgements = _by_query(source, judged)
-    queries = {query: text for query, text in queries.items() if query in judgements}
-    notes = _notes(len(documents), empty, queries, judgements)
-    return RetrievalSet(
-        place.resolve().name, corpus, documents, queries, {query: judgements[query] for query in queries}, notes
-    )
+    queries = {query.id: query.text for query in _entries(asked) if query.id in judgements}
+    if silent := [query for query, text in queries.items() if not text]:
+        raise InputError(f"{len(silent):,} queries of {asked} are empty (the first: {silent[0]!r}); remove them.")
+    judgements = {query: judgements[query] for query in queries}
+    notes = _notes(len(written) - len(documents), judgements)
+    return RetrievalSet(place.resolve().name, corpus, documents, queries, judgements, notes)
 
 
 def _file(path: Path) -> Path:
@@ -123,10 +123,22 @@ def _entries(path: Path) -> Iterator[_Entry]:
         yield _Entry(line, str(found["_id"]), " ".join(part for part in parts if part).strip())
 
 
-def _queries(path: Path) -> list[_Entry]:
-    queries = list(_entries(path))
-    _refuse_repeated(path, [query.id for query in queries])
-    return queries
+def _written(path: Path) -> dict[str, bool]:
+    """Whether each entry of a file has a text, by its id; ids that occur again are refused."""
+    found, repeated = dict[str, bool](), dict[str, int]()
+    for line, name, text in _entries(path):
+        if name in found:
+            repeated.setdefault(name, line)
+        found[name] = bool(text)
+    if repeated:
+        name, line = next(iter(repeated.items()))
+        raise InputError(
+            f"{path} has {len(repeated):,} ids more than once (the first: {name!r}, again in line {line}); "
+            "give each entry its own."
+        )
+    if not found:
+        raise InputError(f"{path} is empty; expected a line of JSON for each entry.")
+    return found
 
 
 def _judgements(path: Path) -> Iterator[_Judgement]:
@@ -161,22 +173,10 @@ def _whole(score: str) -> int | None:
     return int(number) if number.is_integer() else None
 
 
-def _refuse_repeated(path: Path, ids: Sequence[str]) -> None:
-    if len(set(ids)) == len(ids):
-        if ids:
-            return
-        raise InputError(f"{path} is empty; expected a line of JSON for each entry.")
-    repeated = [name for name, count in Counter(ids).items() if count > 1]
-    raise InputError(
-        f"{path} has {len(repeated):,} ids more than once (the first: {repeated[0]!r}); give each entry its own."
-    )
-
-
 def _refuse_unknown(
-    path: Path, named: Sequence[tuple[int, str]], what: str, place: Path, known: Sequence[str] | Mapping[str, str]
+    path: Path, named: Sequence[tuple[int, str]], what: str, place: Path, known: Mapping[str, bool]
 ) -> None:
-    there = frozenset(known)
-    unknown = [(line, name) for line, name in named if name not in there]
+    unknown = [(line, name) for line, name in named if name not in known]
     if unknown:
         line, name = unknown[0]
         raise InputError(
@@ -199,18 +199,15 @@ def _by_query(path: Path, judged: Sequence[_Judgement]) -> dict[str, dict[str, i
     return found
 
 
-def _notes(
-    documents: int, empty: int, queries: Mapping[str, str], judgements: Mapping[str, Mapping[str, int]]
-) -> list[str]:
+def _notes(empty: int, judgements: Mapping[str, Mapping[str, int]]) -> list[str]:
     """What a user should know of a set that can be used."""
     counts = {
-        f"of {documents:,} documents are empty": empty,
-        f"of {len(queries):,} queries are empty": sum(not text for text in queries.values()),
-        f"of {len(queries):,} queries have no relevant document and score 0, as in trec_eval": sum(
-            max(judgements[query].values()) <= 0 for query in queries
+        "documents are empty and never found": empty,
+        "queries have no relevant document and score 0, as in trec_eval": sum(
+            max(relevance.values()) <= 0 for relevance in judgements.values()
         ),
         "relevant documents have the id of their query and are never found, as in BEIR": sum(
-            judgements[query].get(query, 0) > 0 for query in queries
+            relevance.get(query, 0) > 0 for query, relevance in judgements.items()
         ),
     }
     return [f"{count:,} {what}" for what, count in counts.items() if count]

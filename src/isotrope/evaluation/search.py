@@ -47,6 +47,7 @@ def search(
     best = np.full((len(queries), k), _LOWEST)
     start = 0
     for block in documents:
+        _refuse_count(start + len(block), len(ids), whole=False)
         for low in range(0, len(block), _DOCUMENTS):
             rows = unit(block[low : low + _DOCUMENTS].astype(np.float64))
             here = slice(start, start + len(rows))
@@ -57,8 +58,7 @@ def search(
                 keys[asking, own[some][asking] - start] = _LOWEST
                 best[some] = np.partition(np.hstack([best[some], keys]), -k, axis=1)[:, -k:]
             start = here.stop
-    if start != len(ids):
-        raise InputError(f"got {start:,} rows of {len(ids):,} documents; give one for each.")
+    _refuse_count(start, len(ids), whole=True)
     best = np.sort(best, axis=1)[:, ::-1]
     return np.where(best == _LOWEST, NOTHING, order[best & ((1 << _PLACES) - 1)])
 
@@ -68,3 +68,8 @@ def _keys(cosines: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np
     known = np.isfinite(cosines)
     steps = np.rint(np.where(known, cosines, 0.0) * _STEP).astype(np.int64)
     return np.where(known, (steps << _PLACES) | places, _LOWEST)
+
+
+def _refuse_count(rows: int, documents: int, *, whole: bool) -> None:
+    if rows > documents or (whole and rows < documents):
+        raise InputError(f"got {rows:,} rows of {documents:,} documents; give one for each.")
