@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from isotrope.effects import before_after
     from isotrope.errors import IsotropeError
+    from isotrope.evaluation.sts import evaluate_sts
     from isotrope.findings import Findings, Reading
     from isotrope.pipeline import measure, scan
     from isotrope.repairs import (
@@ -42,6 +43,7 @@ __all__ = [
     "TokenStatistics",
     "Whitening",
     "before_after",
+    "evaluate_sts",
     "load_repair",
     "measure",
     "scan",
@@ -65,6 +67,7 @@ _HOME = {
     "TokenStatistics": "statistics",
     "Whitening": "repairs",
     "before_after": "effects",
+    "evaluate_sts": "evaluation.sts",
     "load_repair": "repairs",
     "measure": "pipeline",
     "scan": "pipeline",

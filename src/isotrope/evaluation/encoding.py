@@ -52,8 +52,8 @@ class Encoder:
 
     @cached_property
     def layers(self) -> str:
-        """The layers that rows are made of, as they were asked for."""
-        return parse(self.pooled.pooling or "").layers or str(self.pooled.layers)
+        """The layers that rows are the average of, such as "1,-1"."""
+        return (parse(self.pooled.pooling or "").layers or str(self.pooled.layers)).replace("+", ",")
 
     def __call__(self, texts: Sequence[str], tell: Tell | None = None) -> Rows:
         """One row for each text, in the order of the texts, (n, d); texts that are there again are encoded once."""

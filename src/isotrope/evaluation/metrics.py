@@ -38,10 +38,10 @@ class Metric(Protocol):
         """The score; NaN where it is undefined."""
 
     def resampled(self, counts: Matrix) -> Vector:
-        """The scores of resamples, given how often each holds each item, (r, n) -> (r,)."""
+        """The scores of resamples, given how often each item is in each of them, (n, r) -> (r,)."""
 
     def swapped(self, other: Metric, signs: Matrix) -> Vector:
-        """This score less another system's where items with sign −1 change sides, (r, n) -> (r,)."""
+        """This score less another system's where items with sign −1 change sides, (n, r) -> (r,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +71,12 @@ class Mean:
         return float(np.mean(self._values)) if self.n else math.nan
 
     def resampled(self, counts: Matrix) -> Vector:
-        return np.asarray(counts @ self._values / self.n)
+        return np.asarray(self._values @ counts / self.n)
 
     def swapped(self, other: Metric, signs: Matrix) -> Vector:
         if not isinstance(other, Mean) or other.n != self.n:
             raise InputError("two systems can be compared on the same items only; give both a value for each.")
-        return np.asarray(signs @ (self._values - other._values) / self.n)
+        return np.asarray((self._values - other._values) @ signs / self.n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,8 @@ class Correlation:
 
     Two systems' scores are on scales of their own, so what changes sides are standard scores, or for spearman ranks,
     and both correlations are worked out anew. Swapped ranks are not ranked again: where the gold ranks' mean moves
-    in a line with the ranks, that changes nothing of first order, and a test needs no more.
+    in a line with the ranks, that changes nothing of first order. Scores that were divided by their own spread vary
+    less than others would, so what swapping them changes is taken √(n/(n − 1)) times.
 
     >>> round(Correlation([0.1, 0.4, 0.3], [1, 2, 3], "spearman").value, 12)
     0.5
@@ -105,7 +106,7 @@ class Correlation:
 
     @cached_property
     def _scores(self) -> Vector:
-        return _vector(self.scores, "scores")
+        return _vector(self.scores, "scores", nan=True)
 
     @cached_property
     def _gold(self) -> Vector:
@@ -119,6 +120,9 @@ class Correlation:
     def reason(self) -> str | None:
         if self.n < 2:
             return f"a correlation needs at least two pairs, got {self.n}"
+        without = int(np.count_nonzero(np.isnan(self._scores)))
+        if without:
+            return f"{without:,} of {self.n:,} pairs have no score, because one of their rows is zero"
         for what, values in (("gold scores", self._gold), ("scores", self._scores)):
             if np.ptp(values) <= _ROUNDING * np.abs(values).max():
                 return f"all {self.n:,} {what} are the same, so that no correlation is defined"
@@ -141,7 +145,7 @@ class Correlation:
     def _standardised(self, values: Vector) -> Vector:
         """Values, or their ranks, with mean 0 and variance 1."""
         if self.kind == "spearman":
-            values = _Ranks(values).of(np.ones((1, self.n)))[0]
+            values = _Ranks(values).of(np.ones((self.n, 1)))[:, 0]
         centred = values - values.mean()
         return np.asarray(centred / math.sqrt(np.mean(centred**2)))
 
@@ -152,11 +156,10 @@ class Correlation:
     def resampled(self, counts: Matrix) -> Vector:
         if self.kind == "spearman":
             x, y = (ranks.of(counts) for ranks in self._ranks)
-            covariance, *variances = (np.einsum("ri,ri,ri->r", counts, a, b) for a, b in ((x, y), (x, x), (y, y)))
+            covariance, *variances = (np.einsum("ir,ir,ir->r", counts, a, b) for a, b in ((x, y), (x, x), (y, y)))
             return _ratio(covariance, variances[0] * variances[1])
         x, y = self._standard, self._standard_gold
-        sums = counts @ np.stack([x, y, x * y, x * x, y * y], axis=1) / self.n
-        mean_x, mean_y, xy, xx, yy = sums.T
+        mean_x, mean_y, xy, xx, yy = np.stack([x, y, x * y, x * x, y * y]) @ counts / self.n
         return _ratio(xy - mean_x * mean_y, (xx - mean_x**2) * (yy - mean_y**2))
 
     def swapped(self, other: Metric, signs: Matrix) -> Vector:
@@ -164,10 +167,10 @@ class Correlation:
             raise InputError("two systems can be compared on the same pairs only; give both a score for each.")
         middle, away = (self._standard + other._standard) / 2, (self._standard - other._standard) / 2
         gold = self._standard_gold
-        mean, cross, product = (signs @ np.stack([away, middle * away, away * gold], axis=1) / self.n).T
+        mean, cross, product = np.stack([away, middle * away, away * gold]) @ signs / self.n
         square, along = np.mean(middle**2 + away**2), np.mean(middle * gold)
         here, there = (_ratio(along + s * product, square + 2 * s * cross - mean**2) for s in (1.0, -1.0))
-        return np.asarray(here - there)
+        return np.asarray((here - there) * math.sqrt(self.n / (self.n - 1)))
 
 
 class _Ranks:
@@ -179,10 +182,14 @@ class _Ranks:
         self._first = np.searchsorted(self._code[self._order], np.arange(self._code.max(initial=0) + 1))
 
     def of(self, counts: Matrix) -> Matrix:
-        """Mid-ranks of the items less their mean, given how often each is there, (r, n) -> (r, n)."""
-        each = np.add.reduceat(counts[:, self._order], self._first, axis=1)
-        middle = np.cumsum(each, axis=1) - each / 2
-        return np.asarray((middle - counts.shape[1] / 2)[:, self._code])
+        """Mid-ranks of the items less their mean, given how often each is there, (n, r) -> (n, r)."""
+        each = counts[self._order]
+        if len(self._first) < len(each):  # some values are the same
+            each = np.add.reduceat(each, self._first, axis=0)
+        middle = np.cumsum(each, axis=0)
+        middle -= each / 2
+        middle -= len(counts) / 2
+        return np.asarray(middle[self._code])
 
 
 def _ratio(covariance: Vector, variances: Vector) -> Vector:
@@ -191,12 +198,12 @@ def _ratio(covariance: Vector, variances: Vector) -> Vector:
     return np.asarray(np.where(defined, covariance / np.sqrt(np.where(defined, variances, 1.0)), np.nan))
 
 
-def _vector(values: ArrayLike, what: str) -> Vector:
-    """Numbers, (n,)."""
+def _vector(values: ArrayLike, what: str, *, nan: bool = False) -> Vector:
+    """Numbers, (n,); nan: whether they may be none."""
     found = np.asarray(values, dtype=np.float64)
     if found.ndim != 1:
         raise InputError(f"got {what} of shape {found.shape}, expected one for each item, (n,).")
-    bad = int(np.count_nonzero(~np.isfinite(found)))
+    bad = int(np.count_nonzero(np.isinf(found) if nan else ~np.isfinite(found)))
     if bad:
         raise InputError(f"{bad:,} of {len(found):,} {what} are NaN or inf; leave out their items, for all systems.")
     return found

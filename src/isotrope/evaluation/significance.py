@@ -167,16 +167,16 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _counts(rng: np.random.Generator, resamples: int, n: int) -> Iterator[Matrix]:
-    """How often each of n items is in each resample, (r, n), some resamples at a time."""
-    for rows in _parts(resamples, n):
-        drawn = rng.integers(0, n, (rows, n)) + n * np.arange(rows)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+    """How often each of n items is in each resample, (n, r), some resamples at a time."""
+    for r in _parts(resamples, n):
+        drawn = rng.integers(0, n, (n, r)) * r + np.arange(r)
+        yield np.bincount(drawn.ravel(), minlength=n * r).reshape(n, r).astype(np.float64)
 
 
 def _signs(rng: np.random.Generator, swaps: int, n: int) -> Iterator[Matrix]:
-    """Tosses of a coin, +1 or −1, (r, n), some at a time."""
-    for rows in _parts(swaps, n):
-        yield rng.integers(0, 2, (rows, n), dtype=np.int8).astype(np.float64) * 2.0 - 1.0
+    """Tosses of a coin, +1 or −1, (n, r), some at a time."""
+    for r in _parts(swaps, n):
+        yield rng.integers(0, 2, (n, r), dtype=np.int8).astype(np.float64) * 2.0 - 1.0
 
 
 def _parts(total: int, n: int) -> Iterator[int]:
