@@ -29,9 +29,7 @@ def nearest(queries: np.ndarray, rows: np.ndarray, ids: list[str], k: int, own: 
 
 
 @pytest.mark.parametrize(("documents", "k"), [(7, 100), (60, 10), (500, 100)])
-def test_search_is_sorting_however_the_rows_are_cut(
-    documents: int, k: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_search_is_sorting_however_the_rows_are_cut(documents: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(documents)
     rows = rng.normal(size=(documents, 6)).astype(np.float32)
     rows[rng.integers(0, documents, documents // 3)] = rows[0]  # ties, which the greater id wins

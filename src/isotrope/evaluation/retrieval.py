@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.evaluation.beir import RetrievalSet, open_set
+from isotrope.evaluation.differences import point_differences
 from isotrope.evaluation.encoding import Encoder, Rows, Tell
 from isotrope.evaluation.metrics import Mean, Vector
 from isotrope.evaluation.ranking import DEPTH, ranking_scores
 from isotrope.evaluation.retrieval_result import RetrievalEvaluation, RetrievalScore
 from isotrope.evaluation.search import NOTHING, search
-from isotrope.evaluation.significance import Compared, compare, corrected
-from isotrope.evaluation.sts import OWN
-from isotrope.evaluation.sts_result import StsDifference
-from isotrope.evaluation.treatments import Treatment, treatments
+from isotrope.evaluation.significance import Compared, compare
+from isotrope.evaluation.treatments import OWN, Treatment, treatments
 from isotrope.pipeline import Progress
 from isotrope.provenance import provenance
 from isotrope.repairs import Repair
@@ -102,7 +101,7 @@ def evaluate_retrieval(
     }  # fmt: skip
     return RetrievalEvaluation(
         [_score(found.name, compared, treatment, encoder) for treatment in fitted],
-        _differences(found.name, compared),
+        point_differences({found.name: compared}),
         len(found.documents),
         found.notes,
         list(found.queries),
@@ -158,18 +157,3 @@ def _score(name: str, compared: dict[str, Compared], treatment: Treatment, encod
         n=main.n,
         **{metric: 100 * score.value for metric, score in scores.items()},
     )
-
-
-def _differences(name: str, compared: dict[str, Compared]) -> list[StsDifference]:
-    """All differences to no repair, their p-values corrected for their number."""
-    found = [
-        (metric, repair, difference)
-        for metric, both in compared.items()
-        for repair, difference in both.differences.items()
-    ]
-    return [
-        StsDifference(
-            name, metric, repair, 100 * d.value, 100 * d.low, 100 * d.high, d.p, d.corrected, d.significant, d.n
-        )
-        for (metric, repair, _), d in zip(found, corrected(d for *_, d in found), strict=True)
-    ]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from isotrope.evaluation.sts_result import StsDifference, _plain
+from isotrope.evaluation.differences import PointDifference, plain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +45,7 @@ class RetrievalEvaluation:
     """
 
     scores: list[RetrievalScore]
-    differences: list[StsDifference]
+    differences: list[PointDifference]
     documents: int
     notes: Sequence[str] = ()
     queries: Sequence[str] = ()
@@ -62,17 +62,15 @@ class RetrievalEvaluation:
                 for name, scores in self.by_query.items()
             ]
             return pd.concat(parts, ignore_index=True)
-        rows, kind = {
-            "scores": (self.scores, RetrievalScore),
-            "differences": (self.differences, StsDifference),
-        }[what]
-        return pd.DataFrame([asdict(row) for row in rows], columns=[f.name for f in fields(kind)])
+        kinds: dict[str, Any] = {"scores": RetrievalScore, "differences": PointDifference}
+        names = [f.name for f in fields(kinds[what])]
+        return pd.DataFrame([asdict(row) for row in getattr(self, what)], columns=names)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; what is undefined is None."""
         return {
-            "scores": [_plain(score) for score in self.scores],
-            "differences": [_plain(difference) for difference in self.differences],
+            "scores": [plain(score) for score in self.scores],
+            "differences": [plain(difference) for difference in self.differences],
             "documents": self.documents,
             "notes": list(self.notes),
             "provenance": self.provenance,

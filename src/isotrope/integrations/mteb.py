@@ -51,7 +51,7 @@ def mteb_model(
 
     >>> model = mteb_model(layers="1,-1", pooling="mean")
     >>> model.mteb_model_meta.name, model.mteb_model_meta.experiment_name
-    ('isotrope/all-MiniLM-L6-v2', 'layers_1+-1__pooling_mean')
+    ('isotrope/all-MiniLM-L6-v2', 'layers_1,-1__pooling_mean')
     """
     fitted = load_repair(repair) if isinstance(repair, str | Path) else repair
     if not isinstance(model, SentenceTransformer):
