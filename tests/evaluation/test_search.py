@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import pytrec_eval
 from numpy.testing import assert_allclose, assert_array_equal
 
 from isotrope.errors import InputError
@@ -79,7 +80,6 @@ def test_scores_by_hand() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_scores_are_those_of_trec_eval(seed: int) -> None:
-    pytrec_eval = pytest.importorskip("pytrec_eval", reason="trec_eval's code comes with mteb, which is not installed")
     rng = np.random.default_rng(seed)
     documents, queries = int(rng.integers(5, 300)), 30
     rows = rng.normal(size=(documents, 8))

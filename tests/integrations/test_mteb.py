@@ -6,23 +6,20 @@ from pathlib import Path
 from pydoc_data.topics import topics
 from typing import Any
 
+import mteb
 import numpy as np
 import pytest
+from datasets import Dataset, DatasetDict
+from mteb.abstasks import AbsTaskRetrieval, AbsTaskSTS
+from mteb.abstasks.task_metadata import TaskMetadata
 from numpy.testing import assert_allclose
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 
 from isotrope.errors import InputError
+from isotrope.integrations.mteb import mteb_model
 from isotrope.repairs import Repair, SoftDecay, Whitening
 from isotrope.sources.models import _embedded_folder
-
-mteb = pytest.importorskip("mteb", reason="mteb is not installed: pip install 'isotrope[evaluate]'")
-
-from datasets import Dataset, DatasetDict
-from mteb.abstasks import AbsTaskRetrieval, AbsTaskSTS
-from mteb.abstasks.task_metadata import TaskMetadata
-
-from isotrope.integrations.mteb import mteb_model
 
 #: Topics of the Python manual: the first line asks, and the words behind it answer.
 TOPICS = {
@@ -51,10 +48,10 @@ class ManualSTS(AbsTaskSTS):
     """A topic's first line and its text, or a neighbour's; the score is the number of words in common."""
 
     metadata = _metadata("STS", "cosine_spearman")
-    scores = [len(set(a.lower().split()) & set(b.lower().split())) for a, b in zip(ASKED, SECOND, strict=True)]
+    scores = tuple(len(set(a.lower().split()) & set(b.lower().split())) for a, b in zip(ASKED, SECOND, strict=True))
 
     def load_data(self, *_: Any, **__: Any) -> None:
-        columns = {"sentence1": ASKED, "sentence2": SECOND, "score": self.scores}
+        columns = {"sentence1": ASKED, "sentence2": SECOND, "score": list(self.scores)}
         self.dataset = DatasetDict({"test": Dataset.from_dict(columns)})
         self.data_loaded = True
 
@@ -96,7 +93,7 @@ def model() -> SentenceTransformer:
 def pooled(model: SentenceTransformer) -> dict[str, np.ndarray]:
     """Mean pooled rows by sentence-transformers, before the division by their length."""
     inner = SentenceTransformer(modules=[model[0], model[1]], device="cpu")
-    return {text: row for text, row in zip(ASKED + ANSWERS, inner.encode(ASKED + ANSWERS), strict=True)}
+    return dict(zip(ASKED + ANSWERS, inner.encode(ASKED + ANSWERS), strict=True))
 
 
 @pytest.fixture(scope="module")

@@ -44,4 +44,4 @@ def _dcg(gains: Vector) -> Vector:
 
 def _share(part: NDArray[np.number], whole: NDArray[np.number]) -> Vector:
     """The share of each part in its whole, 0 where that is 0."""
-    return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)
+    return np.asarray(np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0))

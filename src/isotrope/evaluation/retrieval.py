@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError
 from isotrope.evaluation.beir import RetrievalSet, open_set
 from isotrope.evaluation.differences import point_differences
-from isotrope.evaluation.encoding import Encoder, Rows, Tell
 from isotrope.evaluation.metrics import Mean, Vector
 from isotrope.evaluation.ranking import DEPTH, ranking_scores
 from isotrope.evaluation.retrieval_result import RetrievalEvaluation, RetrievalScore
@@ -31,6 +30,7 @@ from isotrope.sources.arrays import ArraySource
 from isotrope.sources.corpora import Corpus, open_corpus
 from isotrope.sources.inputs import Input
 from isotrope.sources.models import EMBEDDED
+from isotrope.sources.text_rows import Encoder, Rows, Tell
 
 #: Documents that are encoded, and rows that are searched, at a time.
 _AT_ONCE = 4096
@@ -96,9 +96,7 @@ def evaluate_retrieval(
         metric: compare({name: Mean(scores[metric]) for name, scores in by_query.items()}, seed=seed, items=found.name)
         for metric in by_query[tried[0].name]
     }
-    settings = {
-        "seed": seed, "data": str(data), "split": split, "query_prompt": query_prompt, "document_prompt": document_prompt
-    }  # fmt: skip
+    prompts = {"query_prompt": query_prompt, "document_prompt": document_prompt}
     return RetrievalEvaluation(
         [_score(found.name, compared, treatment, encoder) for treatment in fitted],
         point_differences({found.name: compared}),
@@ -106,7 +104,7 @@ def evaluate_retrieval(
         found.notes,
         list(found.queries),
         by_query,
-        provenance(started, settings, 0),
+        provenance(started, {"seed": seed, "data": str(data), "split": split} | prompts, 0),
     )
 
 
@@ -121,10 +119,13 @@ def _encoded(found: RetrievalSet, encoder: Encoder, prompt: str, tell: Tell) -> 
     """The rows of the documents, some at a time."""
     texts, done, total = found.texts(), 0, len(found.documents)
     while some := [prompt + text for text in islice(texts, _AT_ONCE)]:
-        before = done
-        yield encoder(some, lambda now, _, before=before: tell(before + now, total))
+        yield encoder(some, partial(_told_of_all, tell, done, total))
         done += len(some)
         tell(done, total)
+
+
+def _told_of_all(tell: Tell, before: int, total: int, done: int, _: int) -> None:
+    tell(before + done, total)
 
 
 def _scores(found: RetrievalSet, treatment: Treatment, queries: Rows, path: Path) -> dict[str, Vector]:

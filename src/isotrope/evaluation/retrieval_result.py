@@ -61,10 +61,12 @@ class RetrievalEvaluation:
                 pd.DataFrame({"query": list(self.queries), "repair": name, **scores})
                 for name, scores in self.by_query.items()
             ]
-            return pd.concat(parts, ignore_index=True)
+            joined: pd.DataFrame = pd.concat(parts, ignore_index=True)
+            return joined
         kinds: dict[str, Any] = {"scores": RetrievalScore, "differences": PointDifference}
         names = [f.name for f in fields(kinds[what])]
-        return pd.DataFrame([asdict(row) for row in getattr(self, what)], columns=names)
+        frame: pd.DataFrame = pd.DataFrame([asdict(row) for row in getattr(self, what)], columns=names)
+        return frame
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; what is undefined is None."""

@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, MissingExtra
-from isotrope.integrations.sentence_transformers import SentenceTransformer, repaired
+from isotrope.integrations.sentence_transformers import repaired
 from isotrope.repairs import Repair, load_repair
 from isotrope.sources.inputs import Input
-from isotrope.evaluation.encoding import Encoder
+from isotrope.sources.text_rows import Encoder
 
 try:
     from mteb.models import ModelMeta, SentenceTransformerEncoderWrapper
     from mteb.models.abs_encoder import AbsEncoder
     from mteb.models.model_meta import ScoringFunction
+    from sentence_transformers import SentenceTransformer
 except ImportError:
     raise MissingExtra("mteb", "evaluate", "a model for mteb") from None
 
@@ -66,7 +67,7 @@ def mteb_model(
     return wrapped
 
 
-class ReadingEncoder(AbsEncoder):
+class ReadingEncoder(AbsEncoder):  # type: ignore[misc]  # mteb's types are not read
     """A reading of isotrope (model, layers, pooling) and a repair as mteb wants a model; similarity is the cosine.
 
     Texts are encoded in batches of the reading's own size. A blank text gets a row of zeros, which is like no other.

@@ -111,7 +111,7 @@ def fold(
 
 
 def repaired(model: SentenceTransformer, repair: Repair, *, rows: str = "pooled") -> SentenceTransformer:
-    """A loaded model with a repair inside, as a `RepairModule`; all else is shared with the model, which stays as it is.
+    """A model with a repair inside, as a `RepairModule`; it shares the rest with the loaded one, which stays as it is.
 
     rows: what the repair was fitted on, as for `fold`.
 
