@@ -17,11 +17,14 @@ from isotrope.evaluation import retrieval as module
 from isotrope.evaluation.retrieval import evaluate_retrieval
 from isotrope.evaluation.retrieval_result import RetrievalEvaluation
 from isotrope.integrations.sentence_transformers import repaired
-from isotrope.repairs import Repair, SoftDecay
+from isotrope.repairs import Repair, SoftDecay, Whitening
 from isotrope.sources.models import _embedded_folder
 
 #: Tokens at which texts are cut: most documents are longer.
 LENGTH = 48
+
+#: The same as `repair`, fitted by isotrope.
+NAME = "whitening:dimensions=24"
 
 SCORES = {
     "ndcg_at_10": "cosine_ndcg@10",
@@ -69,9 +72,9 @@ def model() -> SentenceTransformer:
 
 @pytest.fixture(scope="module")
 def repair(model: SentenceTransformer) -> Repair:
-    """SoftDecay fitted on the documents by sentence-transformers."""
+    """Whitening fitted on the documents by sentence-transformers."""
     inner = SentenceTransformer(modules=[model[0], model[1]], device="cpu")
-    return SoftDecay(-0.6).fit(inner.encode(list(DOCUMENTS.values())))
+    return Whitening(24).fit(inner.encode(list(DOCUMENTS.values())))
 
 
 def by_sentence_transformers(model: SentenceTransformer, **prompts: str) -> dict[str, float]:
@@ -88,7 +91,7 @@ def scores(found: RetrievalEvaluation) -> dict[str, dict[str, float]]:
 
 @pytest.fixture(scope="module")
 def found(folder: Path, repair: Repair) -> RetrievalEvaluation:
-    return evaluate_retrieval(data=folder, repairs=["softdecay", repair], max_length=LENGTH)
+    return evaluate_retrieval(data=folder, repairs=[NAME, repair], max_length=LENGTH)
 
 
 def test_scores_are_those_of_sentence_transformers(
@@ -100,7 +103,7 @@ def test_scores_are_those_of_sentence_transformers(
     by_repair = scores(found)
     assert_allclose(list(by_repair["none"].values()), list(raw.values()), atol=1e-4)  # per cent: 1e-6 of 1
     assert_allclose(list(by_repair[repr(repair)].values()), list(bent.values()), atol=1e-4)
-    assert_allclose(list(by_repair["softdecay"].values()), list(bent.values()), atol=1e-4)  # fitted on documents alone
+    assert_allclose(list(by_repair[NAME].values()), list(bent.values()), atol=1e-4)  # fitted on documents alone
 
 
 def test_scores_name_what_they_are_of(found: RetrievalEvaluation) -> None:
@@ -138,9 +141,7 @@ def test_documents_in_small_parts_give_the_same(
 ) -> None:
     monkeypatch.setattr(module, "_AT_ONCE", 17)
     told: list[tuple[str, float, int | None]] = []
-    again = evaluate_retrieval(
-        data=folder, repairs=["softdecay"], max_length=LENGTH, progress=lambda *what: told.append(what)
-    )
+    again = evaluate_retrieval(data=folder, repairs=[NAME], max_length=LENGTH, progress=lambda *what: told.append(what))
     for name, values in scores(again).items():
         assert_allclose(list(values.values()), list(scores(found)[name].values()), atol=1e-4)
     done = [done for what, done, total in told if what == "encoding documents"]

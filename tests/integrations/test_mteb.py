@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from pydoc_data.topics import topics
 from typing import Any
@@ -17,6 +18,7 @@ from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 
 from isotrope.errors import InputError
+from isotrope.evaluation.retrieval import evaluate_retrieval
 from isotrope.integrations.mteb import mteb_model
 from isotrope.repairs import Repair, SoftDecay, Whitening
 from isotrope.sources.models import _embedded_folder
@@ -136,6 +138,19 @@ def test_a_repaired_sentence_transformer_scores_as_scipy_says(
     last = Whitening(32).fit(np.stack(list(encoded.values())))
     found = scores(mteb_model(model, last, rows="encoded"), ManualSTS)
     assert_allclose(found["cosine_spearman"], by_scipy(encoded, last), atol=1e-4)
+
+
+def test_retrieval_scores_as_by_isotrope_itself(repair: Repair, tmp_path: Path) -> None:
+    (tmp_path / "qrels").mkdir()
+    documents = [json.dumps({"_id": name, "text": text}) for name, text in zip(TOPICS, ANSWERS, strict=True)]
+    queries = [json.dumps({"_id": f"about {name}", "text": text}) for name, text in zip(TOPICS, ASKED, strict=True)]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(documents))
+    (tmp_path / "queries.jsonl").write_text("\n".join(queries))
+    (tmp_path / "qrels" / "test.tsv").write_text("\n".join(f"about {name}\t{name}\t1" for name in TOPICS))
+    ours = evaluate_retrieval(data=tmp_path, repairs=[repair]).scores[1]
+    theirs = scores(mteb_model(repair=repair), ManualRetrieval)
+    for name in ("ndcg_at_10", "recall_at_10", "recall_at_100", "mrr_at_10"):
+        assert_allclose(getattr(ours, name), 100 * theirs[name], atol=1e-2)  # mteb rounds to five places
 
 
 def test_results_are_kept_apart_by_layers_and_fitted_repair(
