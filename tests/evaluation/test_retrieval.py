@@ -19,6 +19,7 @@ from isotrope.evaluation.retrieval_result import RetrievalEvaluation
 from isotrope.integrations.sentence_transformers import repaired
 from isotrope.repairs import Repair, SoftDecay, Whitening
 from isotrope.sources.models import _embedded_folder
+from isotrope.sources.text_rows import Encoder
 
 #: Tokens at which texts are cut: most documents are longer.
 LENGTH = 48
@@ -191,6 +192,27 @@ def test_an_empty_document_counts_as_one_that_is_not_found(tmp_path: Path) -> No
     assert found.scores[0].recall_at_100 == 50
     assert np.isnan(found.scores[0].low)  # one query has no interval
     assert json.loads(found.to_json())["scores"][0]["low"] is None
+
+
+def test_rows_that_are_no_numbers_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As half precision gives where it overflows: one document is never found, and one query finds nothing."""
+    broken = {QUERIES["about assert"], DOCUMENTS["lambda"]}
+
+    def encoded(self: Encoder, texts: list[str], tell: object = None) -> np.ndarray:
+        rows = np.random.default_rng(len(texts)).normal(size=(len(texts), 8)).astype(np.float32)
+        rows[[text in broken for text in texts], 3] = np.inf
+        return rows
+
+    monkeypatch.setattr(Encoder, "__call__", encoded)
+    found = evaluate_retrieval(data=folder)
+    assert found.notes == [
+        "the rows of 1 documents hold NaN or infinity and take no part in any search",
+        "the rows of 1 queries hold NaN or infinity and take no part in any search",
+    ]
+    recall = found.to_frame("queries").set_index("query")["recall_at_100"]
+    assert recall.loc[["about assert", "about lambda", "about if"]].tolist() == [0, 0, 1]
+    with pytest.raises(InputError, match="centering cannot be fitted on the documents of manual: 1 of"):
+        evaluate_retrieval(data=folder, repairs=["centering"])
 
 
 def test_repairs_of_other_widths_are_refused(folder: Path) -> None:

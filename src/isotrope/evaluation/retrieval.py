@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.evaluation.beir import RetrievalSet, open_set
@@ -86,8 +85,8 @@ def evaluate_retrieval(
     with TemporaryDirectory(prefix="isotrope-") as folder:
         path = Path(folder) / "documents.npy"
         write_rows(path, _encoded(found, encoder, document_prompt, partial(told, "encoding documents")))
-        by_query = {}
-        fitted = []
+        notes = [*found.notes, *_not_finite("documents", _blocks(path)), *_not_finite("queries", [queries])]
+        by_query, fitted = {}, []
         for treatment in tried:
             told(f"searching with {treatment.name}", 0, None)
             fitted.append(treatment.fit(ArraySource(path), OWN, f"the documents of {found.name}"))
@@ -101,7 +100,7 @@ def evaluate_retrieval(
         [_score(found.name, compared, treatment, encoder) for treatment in fitted],
         point_differences({found.name: compared}),
         len(found.documents),
-        found.notes,
+        notes,
         list(found.queries),
         by_query,
         provenance(started, {"seed": seed, "data": str(data), "split": split} | prompts, 0),
@@ -128,13 +127,24 @@ def _told_of_all(tell: Tell, before: int, total: int, done: int, _: int) -> None
     tell(before + done, total)
 
 
+def _blocks(path: Path) -> Iterator[Rows]:
+    """The rows of a file, some at a time."""
+    rows = np.load(path, mmap_mode="r")
+    return (np.asarray(rows[i : i + _AT_ONCE]) for i in range(0, len(rows), _AT_ONCE))
+
+
+def _not_finite(what: str, blocks: Iterable[Rows]) -> list[str]:
+    """How many rows of documents or queries are no numbers, where there are any."""
+    count = sum(int(np.count_nonzero(~np.isfinite(rows).all(axis=1))) for rows in blocks)
+    return [f"the rows of {count:,} {what} hold NaN or infinity and take no part in any search"] if count else []
+
+
 def _scores(found: RetrievalSet, treatment: Treatment, queries: Rows, path: Path) -> dict[str, Vector]:
     """The scores of each query by name, (n,)."""
     number = {name: i for i, name in enumerate(found.documents)}
     own = np.array([number.get(query, NOTHING) for query in found.queries])
-    rows: NDArray[np.floating] = np.load(path, mmap_mode="r")
-    blocks = (treatment(np.asarray(rows[i : i + _AT_ONCE])) for i in range(0, len(rows), _AT_ONCE))
-    nearest = search(treatment(queries), blocks, found.documents, DEPTH, own)
+    with np.errstate(over="ignore", invalid="ignore"):  # rows that are no numbers, of which the notes tell
+        nearest = search(treatment(queries), map(treatment, _blocks(path)), found.documents, DEPTH, own)
     # An empty document has no number, but counts as one to be found.
     judged = [
         {number.get(name, NOTHING - 1 - i): relevance for i, (name, relevance) in enumerate(judgement.items())}

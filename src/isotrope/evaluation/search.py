@@ -15,7 +15,7 @@ from isotrope.repairs.rows import unit
 NOTHING = -1
 
 #: Queries and documents of one product.
-_QUERIES, _DOCUMENTS = 1024, 4096
+_QUERIES, _DOCUMENTS = 256, 4096
 
 #: A cosine and the place of its document in the order of ids make one whole number, so that all are different and
 #: sorting them needs no other rule: 34 bits for the cosine in steps of 2e-10, 30 for the place.
@@ -31,8 +31,8 @@ def search(
     """Numbers of the k documents nearest to each query by cosine, the nearest first, (n, d) -> (n, k).
 
     documents: blocks of rows, in the order of ids. own: (n,), for each query a document that it must not find, or
-    NOTHING. Of equally near documents the one with the greater id comes first, as in trec_eval. Rows with NaN are
-    never found and find nothing; rows of zeros have cosine 0 to all. NOTHING fills up what is short of k.
+    NOTHING. Of equally near documents the one with the greater id comes first, as in trec_eval. Rows with NaN or
+    infinity are never found and find nothing; rows of zeros have cosine 0 to all. NOTHING fills up what is short of k.
 
     >>> rows = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [1.0, 1.0]])
     >>> search(np.array([[1.0, 0.1]]), [rows], ["a", "b", "c", "d"], 3, np.array([NOTHING])).tolist()
@@ -43,13 +43,13 @@ def search(
     order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
     place = np.empty_like(order)
     place[order] = np.arange(len(ids))
-    towards = unit(queries.astype(np.float64))
+    towards = _directions(queries)
     best = np.full((len(queries), k), _LOWEST)
     start = 0
     for block in documents:
         _refuse_count(start + len(block), len(ids), whole=False)
         for low in range(0, len(block), _DOCUMENTS):
-            rows = unit(block[low : low + _DOCUMENTS].astype(np.float64))
+            rows = _directions(block[low : low + _DOCUMENTS])
             here = slice(start, start + len(rows))
             for first in range(0, len(queries), _QUERIES):
                 some = slice(first, first + _QUERIES)
@@ -61,6 +61,13 @@ def search(
     _refuse_count(start, len(ids), whole=True)
     best = np.sort(best, axis=1)[:, ::-1]
     return np.where(best == _LOWEST, NOTHING, order[best & ((1 << _PLACES) - 1)])
+
+
+def _directions(rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Rows of length 1, zero where they are zero, NaN where a coordinate is no number."""
+    wide = rows.astype(np.float64)
+    wide[~np.isfinite(wide).all(axis=1)] = np.nan
+    return np.asarray(unit(wide))
 
 
 def _keys(cosines: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.int64]:
