@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isotrope.cli import one_space as space
-from isotrope.cli.evaluation_words import fitted_words, in_words, listed, points
+from isotrope.cli.evaluation_words import changed, fitted_words, in_words, listed, points
 
 if TYPE_CHECKING:
     from isotrope.evaluation.retrieval_result import RetrievalEvaluation
@@ -102,9 +102,7 @@ def _show(found: RetrievalEvaluation) -> None:
 
     def cell(metric: str, repair: str, value: float) -> str:
         change = changes.get((metric, repair))
-        if change is None:
-            return f"{points(value)}        "
-        return f"{points(value)} {points(change.difference, sign=True):>6}{'*' if change.significant else ' '}"
+        return f"{points(value)} {'' if change is None else changed(change):>9}"
 
     for score in found.scores:
         main = cell("ndcg_at_10", score.repair, score.ndcg_at_10)

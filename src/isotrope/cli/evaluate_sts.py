@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isotrope.cli import one_space as space
-from isotrope.cli.evaluation_words import fitted_words, in_words, listed, points
+from isotrope.cli.evaluation_words import changed, fitted_words, in_words, listed, points
 
 if TYPE_CHECKING:
     from isotrope.evaluation.sts_result import StsEvaluation
@@ -109,9 +109,7 @@ def _show(found: StsEvaluation) -> None:
         raw = by[name, repairs[0]]
         cells = [name, f"{raw.n:,}", points(raw.spearman), f"{points(raw.low)} to {points(raw.high)}"]
         for repair in repairs[1:]:
-            change = changes[name, repair]
-            star = "*" if change.significant else " "
-            cells.append(f"{points(by[name, repair].spearman)} {points(change.difference, sign=True):>6}{star}")
+            cells.append(f"{points(by[name, repair].spearman)} {changed(changes[name, repair]):>9}")
         table.add_row(*cells, style="bold" if name == found.scores[-1].set else None)
     out.print(table)
     if changes:

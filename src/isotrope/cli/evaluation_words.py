@@ -26,6 +26,11 @@ def points(value: float, *, sign: bool = False) -> str:
     return f"{value:+.2f}" if sign else f"{value:.2f}"
 
 
+def changed(change: PointDifference) -> str:
+    """A difference beside a score, with a star where it is significant."""
+    return f"({points(change.difference, sign=True)}{'*' if change.significant else ''})"
+
+
 def fitted_words(texts: Iterable[str | None], own: str) -> str:
     """On which texts repairs were fitted, nothing where there is none. own: what the set's own texts are.
 

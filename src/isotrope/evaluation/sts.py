@@ -31,6 +31,9 @@ LAYERS = {"paper": "1,-1", "concatenated": "-1"}
 #: The name of the plain mean over all sets.
 MEAN = "mean"
 
+#: Of a cosine. Sentences that are the same have cosine 1, whatever rounding makes of it: they must not be ranked.
+_DECIMALS = 12
+
 #: What systems score on a set, by the correlation's name.
 Both = dict[str, Compared]
 
@@ -108,7 +111,8 @@ def cosines(rows: Rows) -> Vector:
     first, second = np.split(np.asarray(rows, dtype=np.float64), 2)
     lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
     products = np.einsum("ij,ij->i", first, second)
-    return np.asarray(np.divide(products, lengths, out=np.full(len(first), np.nan), where=lengths > 0))
+    found = np.divide(products, lengths, out=np.full(len(first), np.nan), where=lengths > 0)
+    return np.asarray(np.round(found, _DECIMALS))
 
 
 def _compared(pairs: PairSet, cosines: Mapping[str, Vector], seed: int) -> dict[str, Both]:
