@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,11 @@ from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input
 from isotrope.sources.text_rows import Encoder, encode
 from models import save_model, texts
+
+
+@pytest.fixture(scope="module")
+def bert(small_model: Callable[[str], Path]) -> Path:
+    return small_model("bert")
 
 
 def rows_of(bert: Path, some: list[str], **reading: Any) -> np.ndarray:
