@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from importlib import import_module
 from pathlib import Path
 from pydoc_data.topics import topics
 from typing import Any
@@ -17,7 +19,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 
-from isotrope.errors import InputError
+from isotrope.errors import InputError, MissingExtra
 from isotrope.evaluation.retrieval import evaluate_retrieval
 from isotrope.integrations.mteb import mteb_model
 from isotrope.repairs import Repair, SoftDecay, Whitening
@@ -202,3 +204,10 @@ def test_what_cannot_be_asked_is_refused(model: SentenceTransformer, repair: Rep
         mteb_model().encode([], task_metadata=ManualSTS.metadata, precision="int8")
     with pytest.raises(InputError, match="rows='pooled'"):
         mteb_model(model, repair, rows="encoded")
+
+
+def test_without_mteb_its_pip_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mteb.models", None)
+    monkeypatch.delitem(sys.modules, "isotrope.integrations.mteb")
+    with pytest.raises(MissingExtra, match=r"pip install 'isotrope\[evaluate\]'"):
+        import_module("isotrope.integrations.mteb")

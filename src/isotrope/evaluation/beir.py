@@ -76,9 +76,7 @@ def open_set(folder: str | Path, split: str = "test") -> RetrievalSet:
     documents = [name for name, some in written.items() if some]
     if not documents:
         raise InputError(f"all documents of {corpus} are empty; give some with text.")
-    asked_for = _written(asked)
-    _refuse_unknown(source, [(j.line, j.query) for j in judged], "queries", asked, asked_for)
-
+    _refuse_unknown(source, [(j.line, j.query) for j in judged], "queries", asked, _written(asked))
     judgements = _by_query(source, judged)
     queries = {query.id: query.text for query in _entries(asked) if query.id in judgements}
     if silent := [query for query, text in queries.items() if not text]:

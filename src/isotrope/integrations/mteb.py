@@ -63,7 +63,7 @@ def mteb_model(
     if fitted is None:
         return raw
     wrapped = SentenceTransformerEncoderWrapper(repaired(model, fitted, rows=rows))
-    wrapped.mteb_model_meta = raw.mteb_model_meta.model_copy(update=_told(fitted, None))
+    wrapped.mteb_model_meta = raw.mteb_model_meta.model_copy(update=_told(fitted, None, rows=rows))
     return wrapped
 
 
