@@ -76,7 +76,7 @@ def evaluate_sts(
     default = "all" if parse(pooling).layers else LAYERS[protocol]
     encoder = Encoder(Input.among(given | {"layers": default if layers is None else layers}))
     told("loading the model", 0, None)
-    width = encoder(["width"]).shape[1]
+    width = encoder(found[0].sentences[:1]).shape[1]
     for treatment in tried:
         treatment.refuse_width(width)
     if corpus is not None and not all(treatment.ready for treatment in tried):
