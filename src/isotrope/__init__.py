@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from isotrope.effects import before_after
     from isotrope.errors import IsotropeError
+    from isotrope.evaluation.retrieval import evaluate_retrieval
     from isotrope.evaluation.sts import evaluate_sts
     from isotrope.findings import Findings, Reading
     from isotrope.pipeline import measure, scan
@@ -43,6 +44,7 @@ __all__ = [
     "TokenStatistics",
     "Whitening",
     "before_after",
+    "evaluate_retrieval",
     "evaluate_sts",
     "load_repair",
     "measure",
@@ -67,6 +69,7 @@ _HOME = {
     "TokenStatistics": "statistics",
     "Whitening": "repairs",
     "before_after": "effects",
+    "evaluate_retrieval": "evaluation.retrieval",
     "evaluate_sts": "evaluation.sts",
     "load_repair": "repairs",
     "measure": "pipeline",

@@ -35,6 +35,7 @@ finally:
         ["repair", "export", "--help"],
         ["evaluate", "--help"],
         ["evaluate", "sts", "--help"],
+        ["evaluate", "retrieval", "--help"],
         ["--version"],
     ],
 )

@@ -13,12 +13,12 @@ from scipy.stats import pearsonr, spearmanr
 
 import isotrope
 from isotrope.errors import InputError
-from isotrope.evaluation.encoding import encode
 from isotrope.evaluation.pairs import Pairs, read_sets
 from isotrope.evaluation.sts import cosines, evaluate_sts
 from isotrope.evaluation.sts_result import StsEvaluation
 from isotrope.repairs import AllButTheTop, Centering, Repair, SoftDecay
 from isotrope.sources.inputs import Input
+from isotrope.sources.text_rows import encode
 from models import texts
 
 Write = Callable[..., Path]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import typer
 
+from isotrope.cli.evaluate_retrieval import retrieval
 from isotrope.cli.evaluate_sts import sts
 
 evaluate = typer.Typer(name="evaluate", help="Score a model on real tasks, without and with repairs.")
-for _command in (sts,):
+for _command in (sts, retrieval):
     evaluate.command()(_command)
 
 

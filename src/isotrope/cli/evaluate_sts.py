@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isotrope.cli import one_space as space
+from isotrope.cli.evaluation_words import changed, fitted_words, in_words, listed, points
 
 if TYPE_CHECKING:
-    from isotrope.evaluation.differences import PointDifference
     from isotrope.evaluation.sts_result import StsEvaluation
 
 _ROWS = "Rows"
@@ -73,7 +73,7 @@ def sts(
     options = {name: value for name, value in given.items() if name not in ("sets", "repair", "output", "json")}
     with Bar(quiet=json) as bar, warnings_told():
         found = evaluate_sts(
-            **options, sets=None if sets is None else _listed(sets), repairs=_listed(repair), progress=bar
+            **options, sets=None if sets is None else listed(sets), repairs=listed(repair), progress=bar
         )
     if output is not None:
         write_result(output, found)
@@ -85,10 +85,6 @@ def sts(
         typer.echo(f"\nWritten to {output}.")
 
 
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
 def _show(found: StsEvaluation) -> None:
     """A line for each set, a column for each repair, and in words what the repairs change over all."""
     from rich.table import Table
@@ -97,11 +93,11 @@ def _show(found: StsEvaluation) -> None:
 
     out = console()
     first = found.scores[0]
-    fitted = {score.fitted_on for score in found.scores if score.fitted_on is not None}
+    fitted = fitted_words((score.fitted_on for score in found.scores), "each set's own sentences")
     changes = {(d.set, d.repair): d for d in found.differences if d.metric == "spearman"}
     repairs = list(dict.fromkeys(score.repair for score in found.scores))
     out.print(f"{first.model}, layers {first.layers}, pooling {first.pooling}", style="bold")
-    out.print(f"Spearman × 100 of cosines, {_SCORING[found.protocol]}{_on(fitted)}.", style="dim", soft_wrap=True)
+    out.print(f"Spearman × 100 of cosines, {_SCORING[found.protocol]}{fitted}.", style="dim", soft_wrap=True)
     table = Table(box=None, pad_edge=False)
     table.add_column("set")
     for column in ("pairs", "no repair", "95 % interval"):
@@ -111,17 +107,15 @@ def _show(found: StsEvaluation) -> None:
     by = {(score.set, score.repair): score for score in found.scores}
     for name in dict.fromkeys(score.set for score in found.scores):
         raw = by[name, repairs[0]]
-        cells = [name, f"{raw.n:,}", _points(raw.spearman), f"{_points(raw.low)} to {_points(raw.high)}"]
+        cells = [name, f"{raw.n:,}", points(raw.spearman), f"{points(raw.low)} to {points(raw.high)}"]
         for repair in repairs[1:]:
-            change = changes[name, repair]
-            changed = f"({_points(change.difference, sign=True)}{'*' if change.significant else ''})"
-            cells.append(f"{_points(by[name, repair].spearman)} {changed:>9}")
+            cells.append(f"{points(by[name, repair].spearman)} {changed(changes[name, repair]):>9}")
         table.add_row(*cells, style="bold" if name == found.scores[-1].set else None)
     out.print(table)
     if changes:
         out.print(_legend(found), style="dim", soft_wrap=True)
     for repair in repairs[1:]:
-        out.print(_in_words(changes[found.scores[-1].set, repair]), soft_wrap=True)
+        out.print(in_words(changes[found.scores[-1].set, repair]), soft_wrap=True)
     for line in _notes(found):
         out.print(line, style="dim", soft_wrap=True)
 
@@ -132,39 +126,9 @@ _SCORING = {
 }
 
 
-def _on(fitted: set[str]) -> str:
-    if not fitted:
-        return ""
-    words = ["each set's own sentences" if text == "own" else text for text in sorted(fitted)]
-    return f"; repairs fitted on {', '.join(words)}"
-
-
-def _points(value: float, *, sign: bool = False) -> str:
-    """Points with two decimals, a dash where there are none."""
-    import math
-
-    if not math.isfinite(value):
-        return "-"
-    return f"{value:+.2f}" if sign else f"{value:.2f}"
-
-
 def _legend(found: StsEvaluation) -> str:
     count = sum(d.reason is None for d in found.differences)
     return f"* differs beyond chance: p below 0.05 after Holm's correction for {count} comparisons, Pearson's too."
-
-
-def _in_words(change: PointDifference) -> str:
-    """What a repair changes, in a sentence."""
-    where = "over all sets" if change.set == "mean" else f"on {change.set}"
-    if change.reason is not None:
-        return f"{change.repair}: no result {where}, because {change.reason}."
-    words = "no difference beyond chance"
-    if change.significant:
-        words = "better than no repair" if change.difference > 0 else "worse than no repair"
-    interval = f"{_points(change.low, sign=True)} to {_points(change.high, sign=True)}"
-    p = f"p {change.p:.2g}, corrected {change.p_corrected:.2g}"
-    points = _points(change.difference, sign=True)
-    return f"{change.repair}: {words} {where}: {points} points ({interval}; {p})."
 
 
 def _notes(found: StsEvaluation) -> list[str]:

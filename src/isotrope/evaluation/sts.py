@@ -11,7 +11,6 @@ import numpy as np
 
 from isotrope.errors import InputError
 from isotrope.evaluation.differences import point_differences
-from isotrope.evaluation.encoding import Encoder, Rows
 from isotrope.evaluation.metrics import CORRELATIONS, Correlation, Vector
 from isotrope.evaluation.pairs import PairSet, read_sets
 from isotrope.evaluation.significance import Compared, average, compare
@@ -24,6 +23,7 @@ from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input
 from isotrope.sources.models import EMBEDDED
 from isotrope.sources.pooling import parse
+from isotrope.sources.text_rows import Encoder, Rows
 
 #: The layers of each protocol, averaged, unless others are named.
 LAYERS = {"paper": "1,-1", "concatenated": "-1"}

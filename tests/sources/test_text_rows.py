@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,16 @@ import numpy as np
 import pytest
 
 from isotrope.errors import InputError
-from isotrope.evaluation.encoding import Encoder, encode
 from isotrope.sources import inputs
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input
+from isotrope.sources.text_rows import Encoder, encode
 from models import save_model, texts
+
+
+@pytest.fixture(scope="module")
+def bert(small_model: Callable[[str], Path]) -> Path:
+    return small_model("bert")
 
 
 def rows_of(bert: Path, some: list[str], **reading: Any) -> np.ndarray:
