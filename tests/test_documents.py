@@ -141,6 +141,7 @@ def test_links_in_the_documents_lead_somewhere() -> None:
         "docs/finite_samples.md",
         "docs/quantizers.md",
         "docs/repairs.md",
+        "docs/evaluation.md",
     ):
         text = (ROOT / name).read_text("utf-8")
         for target in re.findall(r"\]\((?!https?://)([^)#]+)\)", text):

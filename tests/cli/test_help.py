@@ -33,6 +33,8 @@ finally:
         ["repair", "apply", "--help"],
         ["repair", "show", "--help"],
         ["repair", "export", "--help"],
+        ["evaluate", "--help"],
+        ["evaluate", "sts", "--help"],
         ["--version"],
     ],
 )

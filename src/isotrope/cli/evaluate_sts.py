@@ -114,8 +114,8 @@ def _show(found: StsEvaluation) -> None:
         cells = [name, f"{raw.n:,}", _points(raw.spearman), f"{_points(raw.low)} to {_points(raw.high)}"]
         for repair in repairs[1:]:
             change = changes[name, repair]
-            star = "*" if change.significant else " "
-            cells.append(f"{_points(by[name, repair].spearman)} {_points(change.difference, sign=True):>6}{star}")
+            changed = f"({_points(change.difference, sign=True)}{'*' if change.significant else ''})"
+            cells.append(f"{_points(by[name, repair].spearman)} {changed:>9}")
         table.add_row(*cells, style="bold" if name == found.scores[-1].set else None)
     out.print(table)
     if changes:

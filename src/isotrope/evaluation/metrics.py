@@ -157,10 +157,10 @@ class Correlation:
         if self.kind == "spearman":
             x, y = (ranks.of(counts) for ranks in self._ranks)
             covariance, *variances = (np.einsum("ir,ir,ir->r", counts, a, b) for a, b in ((x, y), (x, x), (y, y)))
-            return _ratio(covariance, variances[0] * variances[1])
+            return _ratio(covariance, *variances)
         x, y = self._standard, self._standard_gold
         mean_x, mean_y, xy, xx, yy = np.stack([x, y, x * y, x * x, y * y]) @ counts / self.n
-        return _ratio(xy - mean_x * mean_y, (xx - mean_x**2) * (yy - mean_y**2))
+        return _ratio(xy - mean_x * mean_y, xx - mean_x**2, yy - mean_y**2)
 
     def swapped(self, other: Metric, signs: Matrix) -> Vector:
         if not isinstance(other, Correlation) or not np.array_equal(other._gold, self._gold):
@@ -192,10 +192,11 @@ class _Ranks:
         return np.asarray(middle[self._code])
 
 
-def _ratio(covariance: Vector, variances: Vector) -> Vector:
+def _ratio(covariance: Vector, *variances: Vector) -> Vector:
     """A correlation from its parts; NaN where one side does not vary."""
-    defined = variances > _ROUNDING**2
-    return np.asarray(np.where(defined, covariance / np.sqrt(np.where(defined, variances, 1.0)), np.nan))
+    defined = np.all([variance > _ROUNDING for variance in variances], axis=0)
+    spread = np.sqrt(np.where(defined, np.prod(variances, axis=0), 1.0))
+    return np.asarray(np.where(defined, covariance / spread, np.nan))
 
 
 def _vector(values: ArrayLike, what: str, *, nan: bool = False) -> Vector:

@@ -31,6 +31,9 @@ LAYERS = {"paper": "1,-1", "concatenated": "-1"}
 #: The name of the plain mean over all sets.
 MEAN = "mean"
 
+#: Of a cosine. Sentences that are the same have cosine 1, whatever rounding makes of it: they must not be ranked.
+_DECIMALS = 12
+
 #: What systems score on a set, by the correlation's name.
 Both = dict[str, Compared]
 
@@ -73,7 +76,7 @@ def evaluate_sts(
     default = "all" if parse(pooling).layers else LAYERS[protocol]
     encoder = Encoder(Input.among(given | {"layers": default if layers is None else layers}))
     told("loading the model", 0, None)
-    width = encoder(["width"]).shape[1]
+    width = encoder(found[0].sentences[:1]).shape[1]
     for treatment in tried:
         treatment.refuse_width(width)
     if corpus is not None and not all(treatment.ready for treatment in tried):
@@ -108,7 +111,8 @@ def cosines(rows: Rows) -> Vector:
     first, second = np.split(np.asarray(rows, dtype=np.float64), 2)
     lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
     products = np.einsum("ij,ij->i", first, second)
-    return np.asarray(np.divide(products, lengths, out=np.full(len(first), np.nan), where=lengths > 0))
+    found = np.divide(products, lengths, out=np.full(len(first), np.nan), where=lengths > 0)
+    return np.asarray(np.round(found, _DECIMALS))
 
 
 def _compared(pairs: PairSet, cosines: Mapping[str, Vector], seed: int) -> dict[str, Both]:
