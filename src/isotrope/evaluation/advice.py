@@ -130,8 +130,8 @@ def _of_vectors(reading: Input, seed: int, tell: Progress) -> Advice:
     reasons = [
         f"{wrong[0].upper()}{wrong[1:]}: the space is collapsed."
         if wrong
-        else f"Two rows have a cosine of {seen.mean_cosine:.2f} on average, three directions hold {seen.top:.0%} of the "
-        "variance: the space is not collapsed.",
+        else f"Two rows have a cosine of {seen.mean_cosine:.2f} on average, three directions hold {seen.top:.0%} of "
+        "the variance: the space is not collapsed.",
         "This is told from the shape of the rows alone, which is weaker than evidence from a model and its text.",
     ]
     return Advice(None, None, bend(moments, FIRM) if wrong else None, "geometry", reasons, seen, moments.n, seed)
@@ -221,8 +221,8 @@ def _reasons(best: Trial, trials: Sequence[Trial]) -> list[str]:
     if best.finding is not None:
         raw, bent = best.finding.scores["none"], best.finding.scores["firm"]
         sentences.append(
-            f"Of {raw.n:,} halves of your passages each finds the other at a rank of about {1 / raw.value:.1f} as they are, "
-            f"{1 / bent.value:.1f} after bending."
+            f"Of {raw.n:,} halves of your passages each finds the other at a rank of about {1 / raw.value:.1f} as they "
+            f"are, {1 / bent.value:.1f} after bending."
         )
     wrong = best.geometry.collapsed
     sentences.append(f"In your text {wrong}." if wrong else "The shape of your text's rows shows no collapse.")

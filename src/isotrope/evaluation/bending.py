@@ -22,8 +22,8 @@ _ROWS = 3_000
 def bend(rows: Any, firmness: float = FIRM) -> SoftDecay:
     """SoftDecay fitted to rows, (n, d) or moments, in the form `shifted` with the alpha that suits their scale.
 
-    The formula of Yan et al. 2022 bends long rows more than short ones. Here a/(1 − a²), a = −alpha, is set such that the
-    median singular value of 3,000 rows is multiplied to `firmness`.
+    The formula of Yan et al. 2022 bends long rows more than short ones. Here a/(1 − a²), a = −alpha, is set such that
+    the median singular value of 3,000 rows is multiplied to `firmness`.
 
     >>> x = np.random.default_rng(0).normal(size=(2000, 8)) * [9, 9, 1, 1, 1, 1, 1, 1] + 5
     >>> long, short = bend(1000 * x), bend(x)

@@ -41,8 +41,11 @@ class Material:
 
 @dataclass(frozen=True)
 class Trial:
-    """What was seen in one space. likeness: of the yardstick's pairs. finding: one over the rank of the other half; both
-    as it is ("none") and bent gently and firmly. geometry: of the texts' rows as they are."""
+    """What was seen in one space, as it is ("none") and bent gently and firmly.
+
+    likeness: agreement with that of the yardstick's pairs. finding: one over the rank of the other half. geometry: of
+    the texts' rows as they are.
+    """
 
     layers: str
     likeness: Compared
@@ -69,7 +72,7 @@ def try_space(layers: str, rows_of: Callable[[Sequence[str]], Rows], material: M
     bent = {"gentle": bend(everyday, GENTLE), "firm": bend(everyday, FIRM)}
     done: dict[str, Callable[[Rows], Rows]] = {"none": np.asarray, **{name: r.transform for name, r in bent.items()}}
     pairs = material.yardstick.pairs
-    firsts, seconds = (rows_of([pair[side] for pair in pairs]) for side in (0, 1))
+    firsts, seconds = rows_of([pair.first for pair in pairs]), rows_of([pair.second for pair in pairs])
     gold = [pair.likeness for pair in pairs]
     likeness = {name: Correlation(cosines(do(firsts), do(seconds)), gold) for name, do in done.items()}
     finding = None
