@@ -124,7 +124,7 @@ def yardstick(sentences: int = 400, pairs: int = 800, seed: int = 0) -> Yardstic
     A slot that both share is said in two wordings as often as in one, so that common words alone do not tell likeness.
 
     >>> yardstick(10, 2).sentences[1]
-    'Teachers' union puts off proposal to build river crossing'
+    'Flight operator delays ban on plastic bags'
     """
     rng = random.Random(seed)
     kinds = list(_KINDS)

@@ -16,8 +16,11 @@ EVEN, CENTRED = 0.2, 0.2
 
 @dataclass(frozen=True)
 class Geometry:
-    """Few numbers of a space. top: share of the variance in its three strongest directions. spread: participation ratio
-    (Σλ)²/Σλ² over the number of directions, 1 where all are alike. mean_cosine: between two rows."""
+    """Few numbers of a space.
+
+    top: share of the variance in its three strongest directions, beyond what three of them have anyway. spread:
+    participation ratio (Σλ)²/Σλ² over the number of directions, 1 where all are alike. mean_cosine: between two rows.
+    """
 
     rows: int
     mean_cosine: float
@@ -27,7 +30,7 @@ class Geometry:
     @property
     def collapsed(self) -> str | None:
         """What is wrong, in words, or None."""
-        if self.top >= CROWDED:
+        if self.top >= CROWDED and (self.spread < 0.5 or self.top >= 0.5):  # of few directions three are many
             return f"three directions hold {self.top:.0%} of the variance"
         if self.spread < NARROW:
             return f"the variance fills {self.spread:.0%} of the directions"
@@ -44,6 +47,7 @@ class Geometry:
 def geometry(moments: Moments) -> Geometry:
     """The geometry of rows by their moments.
 
+    >>> import numpy as np
     >>> from isotrope.statistics import block
     >>> geometry(Moments.of(block(np.random.default_rng(0).normal(size=(5000, 16))))).collapsed is None
     True
@@ -51,10 +55,11 @@ def geometry(moments: Moments) -> Geometry:
     values = moments.eigenvalues
     total = float(values.sum())
     directions = min(moments.d, moments.n - 1)
+    even = min(1.0, 3 / directions)
     drift = float(moments.unit_mean @ moments.unit_mean)
     return Geometry(
         rows=moments.n,
         mean_cosine=(moments.n * drift - 1) / (moments.n - 1),
-        top=float(values[:3].sum()) / total,
+        top=(float(values[:3].sum()) / total - even) / (1 - even) if even < 1 else 0.0,
         spread=total**2 / float((values**2).sum()) / directions,
     )

@@ -13,6 +13,7 @@ from isotrope.evaluation.everyday import Yardstick
 from isotrope.evaluation.geometry import Geometry, geometry
 from isotrope.evaluation.halves import cosines, found
 from isotrope.evaluation.metrics import Correlation, Mean
+from isotrope.evaluation.neighbourhoods import kept
 from isotrope.evaluation.significance import Compared, compare
 from isotrope.repairs.collecting import collect
 
@@ -44,13 +45,14 @@ class Trial:
     """What was seen in one space, as it is ("none") and bent gently and firmly.
 
     likeness: agreement with that of the yardstick's pairs. finding: one over the rank of the other half. geometry: of
-    the texts' rows as they are.
+    the texts' rows as they are. kept: share of their nearest neighbours that a firm repair keeps.
     """
 
     layers: str
     likeness: Compared
     finding: Compared | None
     geometry: Geometry
+    kept: float
 
     @property
     def helps(self) -> bool:
@@ -85,6 +87,7 @@ def try_space(layers: str, rows_of: Callable[[Sequence[str]], Rows], material: M
         compare(likeness, seed=seed, items="yardstick", resamples=500, swaps=999),
         finding,
         geometry(collect(rows)[0]),
+        kept(rows, bent["firm"].transform(rows)),
     )
 
 
@@ -94,5 +97,6 @@ def with_everyday(rows: Rows, everyday: Rows) -> Rows:
     A repair that knows only one kind of text magnifies what that text never does: fitted on an encyclopedia alone,
     MiniLM's third layer lost 9 points of STS; with everyday sentences it gained 6.
     """
-    times = max(1, round(EVERYDAY / (1 - EVERYDAY) * len(rows) / len(everyday)))
-    return np.concatenate([rows, *[everyday] * times])
+    wanted = round(EVERYDAY / (1 - EVERYDAY) * len(rows))
+    times, more = divmod(wanted, len(everyday))
+    return np.concatenate([rows, *[everyday] * times, everyday[:more]])
