@@ -14,7 +14,7 @@ def test_on_the_command_line(isotrope: Command) -> None:
     np.save("even.npy", rng.normal(size=(600, 16)).astype(np.float32))
     result = isotrope("advise", "drift.npy", "-o", "repair")
     assert (result.code, result.err) == (0, "")
-    assert result.out.startswith("Repair it by SoftDecay(")
+    assert result.out.startswith("Repair it by Centering()")
     assert "isotrope repair show repair" in result.out
     assert isotrope("repair", "apply", "repair", "drift.npy", "-o", "out.npy").code == 0
     document = isotrope("advise", "--vectors", "even.npy", "--json", "-o", "none").json

@@ -59,8 +59,8 @@ def test_vectors_whose_answer_is_known(space, repaired: bool, d: int, n: int, se
         rows = space(n, d, seed + 100)  # rows never seen
         after = geometry(collect(advice.repair.transform(rows))[0])
         before = geometry(collect(rows)[0])
-        assert after.mean_cosine <= max(before.mean_cosine, 0.05)
-        assert after.top <= before.top + 0.02
+        assert after.mean_cosine <= max(before.mean_cosine - 0.2, 0.05)
+        assert after.collapsed is None or after.top < before.top / 2
 
 
 @pytest.mark.long
@@ -88,8 +88,8 @@ def test_halves_are_cut_at_a_sentence_and_found_by_rank() -> None:
     assert halves("a b c. d e f g h i") == ("a b c.", "d e f g h i")
     first = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     second = np.array([[1.0, 0.1], [1.0, 0.9], [0.2, 1.0]])
-    # Cosines by hand: row 0 ranks 0 > 1 > 2, row 1 ranks 2 > 1 > 0, row 2 ranks 1 > 2 > 0; columns likewise.
-    assert found(first, second).tolist() == [1.0, 0.5, 0.5, 1.0, 0.5, 0.5]
+    # Cosines by hand: 0.995, 0.743, 0.196; 0.100, 0.669, 0.981; 0.774, 0.999, 0.832.
+    np.testing.assert_allclose(found(first, second), [1, 1 / 2, 1 / 2, 1, 1 / 3, 1 / 2])
     assert found(np.ones((4, 2)), np.ones((4, 2))).tolist() == [0.25] * 8
     np.testing.assert_allclose(cosines(first, second), [1 / np.sqrt(1.01), 0.9 / np.sqrt(1.81), 1.2 / np.sqrt(2.08)])
 
@@ -139,15 +139,15 @@ def test_too_little_to_tell(given: dict[str, object], says: str) -> None:
 def manual(count: int) -> list[str]:
     """Sentences of the Python manual, which every Python has."""
     lines = (" ".join(part.split()) for text in topics.values() for part in text.split("\n\n"))
-    return [line for line in lines if 6 <= len(line.split()) <= 40][:count]
+    return list(dict.fromkeys(line for line in lines if 6 <= len(line.split()) <= 30))[:count]
 
 
 @pytest.mark.parametrize(("layers", "repaired"), [(None, False), ("1", True)])
 def test_a_healthy_model_is_left_alone_and_its_first_layer_repaired(layers: str | None, repaired: bool) -> None:
-    advice = advise(text=manual(250), layers=layers)
+    advice = advise(text=manual(700), layers=layers)
     assert (advice.repair is not None) is repaired, advice.reasons
     assert advice.layers == (layers or "6")
-    assert (advice.evidence, advice.rows, len(advice.trials)) == ("yardstick", 250, 1)
+    assert (advice.evidence, advice.rows, len(advice.trials)) == ("yardstick", 700, 1)
     document = json.loads(json.dumps(advice.to_dict(), allow_nan=False))
     assert document["advice"] == ("softdecay" if repaired else "none")
     assert document["tried"][0]["helps"] is repaired

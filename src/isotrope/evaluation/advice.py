@@ -18,7 +18,8 @@ from isotrope.evaluation.halves import halves
 from isotrope.evaluation.neighbourhoods import kept
 from isotrope.evaluation.spaces import Spaces, encode_in
 from isotrope.evaluation.trial import GAIN, Material, Trial, try_space, with_everyday
-from isotrope.repairs import SoftDecay
+from isotrope.repairs import Centering
+from isotrope.repairs.linear import LinearRepair
 from isotrope.sources.batch import Source
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input
@@ -47,7 +48,7 @@ class Advice:
 
     layers: str | None
     pooling: str | None
-    repair: SoftDecay | None
+    repair: LinearRepair | None
     evidence: str
     reasons: list[str]
     geometry: Geometry
@@ -133,7 +134,8 @@ def _of_vectors(reading: Input, seed: int, tell: Progress) -> Advice:
         raise InputError(f"all {moments.n:,} rows are the same, so there is nothing to advise on.")
     seen = geometry(moments)
     wrong = seen.collapsed
-    repair = bend(moments)
+    # Rows that lean to one side and are even otherwise need no more than their mean taken away.
+    repair: LinearRepair = bend(moments) if seen.uneven or not wrong else Centering().fit(moments)
     same = kept(sample, repair.transform(sample))
     reasons = [
         f"{wrong[0].upper()}{wrong[1:]}: the space is collapsed."
@@ -176,7 +178,7 @@ def _of_model(reading: Input, layers: str | None, seed: int, tell: Progress) -> 
         if not trials[0].helps:
             break  # the first choice is healthy, so nothing better is looked for
     best = max(trials, key=lambda trial: trial.score)
-    repair = None
+    repair: LinearRepair | None = None
     if best.helps:
         space = list(spaces.rows)[trials.index(best)]
         every = spaces.of(space, [text for text in texts if text in spaces])

@@ -28,15 +28,25 @@ class Geometry:
     spread: float
 
     @property
-    def collapsed(self) -> str | None:
-        """What is wrong, in words, or None."""
+    def uneven(self) -> str | None:
+        """How few directions hold the variance, in words, or None where they are enough."""
         if self.top >= CROWDED and (self.spread < 0.5 or self.top >= 0.5):  # of few directions three are many
             return f"three directions hold {self.top:.0%} of the variance"
         if self.spread < NARROW:
             return f"the variance fills {self.spread:.0%} of the directions"
+        return None
+
+    @property
+    def drifted(self) -> str | None:
+        """How far all rows lean to one side, in words, or None where they hardly do."""
         if self.mean_cosine >= DRIFTED:
             return f"two rows have a cosine of {self.mean_cosine:.2f} on average"
         return None
+
+    @property
+    def collapsed(self) -> str | None:
+        """What is wrong, in words, or None."""
+        return self.uneven or self.drifted
 
     @property
     def healthy(self) -> bool:
