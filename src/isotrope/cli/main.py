@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import typer
 
 from isotrope import __version__
+from isotrope.cli.advise import advise
 from isotrope.cli.catalogue import catalogue
 from isotrope.cli.compare import compare
 from isotrope.cli.evaluate import evaluate
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command()(scan)
 app.command()(catalogue)
 app.command()(compare)
+app.command()(advise)
 app.add_typer(repair)
 app.add_typer(evaluate)
 
