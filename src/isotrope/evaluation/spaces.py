@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from isotrope.evaluation.encoding import Rows, Tell
+from isotrope.sources.text_rows import Rows, Tell
 from isotrope.sources.batch import Layer
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from isotrope.evaluation.bending import FIRM, GENTLE, bend
-from isotrope.evaluation.encoding import Rows
+from isotrope.sources.text_rows import Rows
 from isotrope.evaluation.everyday import Yardstick
 from isotrope.evaluation.geometry import Geometry, geometry
 from isotrope.evaluation.halves import cosines, found
