@@ -87,7 +87,7 @@ def load(
     chosen = _device(torch, device, exact)
     on_cpu = torch.device(chosen).type == "cpu"
     dtype = torch.float64 if exact else torch.float32 if on_cpu else "auto"
-    with _quiet():
+    with quiet():
         try:
             tokenizer = AutoTokenizer.from_pretrained(place, **options)
             network, info = AutoModel.from_pretrained(place, dtype=dtype, output_loading_info=True, **options)
@@ -155,7 +155,7 @@ def _need(extra: str, what: str, *packages: str) -> None:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """No warnings and progress bars of transformers, whose settings are left as they were."""
     from transformers.utils import logging
 
