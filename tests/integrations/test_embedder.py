@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from pydoc_data.topics import topics
@@ -13,11 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from alone import run_without_isotrope
+from sentence_transformers import SentenceTransformer
 
 import isotrope.integrations.embedder as module
 from isotrope.errors import InputError, StoreError
 from isotrope.evaluation.encoding import Encoder
 from isotrope.integrations.embedder import write_embedder
+from isotrope.integrations.linear_map import weight_and_bias
 from isotrope.repairs import Affine, AllButTheTop, Centering, Repair, SoftDecay, Whitening
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input
@@ -100,15 +101,15 @@ MIX, POOL, DENSE, NORM = "WeightedLayerPooling", "Pooling", "Dense", "Normalize"
 CASES: dict[str, tuple[str, str, str, Repair | None, bool, list[str], int]] = {
     "bert last": ("bert", "-1", "mean", Whitening(8), True, [POOL, DENSE, NORM], 3),
     "bert middle": ("bert", "2", "max", None, False, [POOL], 2),
-    "bert mix": ("bert", "1,-1", "cls", SoftDecay(-0.6), True, [MIX, POOL, DENSE, NORM], 3),
+    "bert mix": ("bert", "1,-1", "cls", SoftDecay(-0.6, "shifted"), True, [MIX, POOL, DENSE, NORM], 3),
     "roberta mix": ("roberta", "0..2", "mean", Centering(), False, [MIX, POOL, DENSE], 2),
     "albert middle": ("albert", "1", "mean", None, True, [POOL, NORM], 1),
     "gpt2 last": ("gpt2", "-1", "last", AllButTheTop(2), False, [POOL, DENSE], 3),
     "gpt2 middle": ("gpt2", "1", "weightedmean", None, True, [MIX, POOL, NORM], 2),
     "gpt2 first": ("gpt2", "0", "mean", None, True, [MIX, POOL, NORM], 1),
-    "llama mix": ("llama", "1,1,-1", "mean", SoftDecay(-0.6), False, [MIX, POOL, DENSE], 3),
+    "llama mix": ("llama", "1,1,-1", "mean", SoftDecay(-0.6, "shifted"), False, [MIX, POOL, DENSE], 3),
     "llama middle": ("llama", "1", "last", Whitening(form="zca"), True, [MIX, POOL, DENSE, NORM], 2),
-    "t5 last": ("t5", "encoder.2", "mean", SoftDecay(-0.6), True, [POOL, DENSE, NORM], 2),
+    "t5 last": ("t5", "encoder.2", "mean", SoftDecay(-0.6, "shifted"), True, [POOL, DENSE, NORM], 2),
     "t5 mix": ("t5", "encoder.0,encoder.2", "mean", None, False, [MIX, POOL], 2),
     "t5 middle": ("t5", "encoder.0", "max", None, False, [MIX, POOL], 1),
 }
@@ -141,7 +142,7 @@ def test_token_weights_and_special_tokens_left_out(small: Callable[[str], Path],
         for special_tokens in ("keep", "drop"):
             reading = Input(**vars(plain) | {"token_weights": weights, "special_tokens": special_tokens})
             name = f"{family} {special_tokens}"
-            expected[name] = expected_of(tmp_path / name, reading, SoftDecay(-0.6), False, TEXTS)
+            expected[name] = expected_of(tmp_path / name, reading, SoftDecay(-0.6, "shifted"), False, TEXTS)
             assert kinds(tmp_path / name) == ["Transformer", MIX, "WordWeights", POOL, DENSE]
     reading = Input(model=small("bert"), layers="-1", pooling="mean", special_tokens="drop")
     expected["dropped"] = expected_of(tmp_path / "dropped", reading, None, False, TEXTS)
@@ -172,6 +173,32 @@ def test_texts_are_cut_where_the_reading_cuts_them(small: Callable[[str], Path],
     whole = Encoder(Input(model=small("bert"), layers="-1", pooling="mean"))(TEXTS)
     assert not np.allclose(expected["short"], whole, rtol=0, atol=1e-3)
     compare_alone(tmp_path, expected, TEXTS)
+
+
+def test_a_large_mean_costs_no_digits(tmp_path: Path) -> None:
+    """One product and a bias would; a first `Dense` takes the mean away."""
+    import torch
+    from transformers import AutoModel
+
+    folder = save_model(tmp_path / "gpt2", "gpt2")
+    network = AutoModel.from_pretrained(folder)
+    with torch.no_grad():
+        network.ln_f.bias += 1000 * torch.linspace(0.5, 2, 16)
+    network.save_pretrained(folder)
+    reading = Input(model=folder, layers="-1", pooling="mean")
+    rows = Encoder(reading)(TEXTS)
+    repair = SoftDecay(-0.6).fit(rows)
+    write_embedder(tmp_path / "model", reading, repair=repair, normalize=False)
+    assert kinds(tmp_path / "model") == ["Transformer", POOL, DENSE, DENSE]
+    exact = repair.transform(rows.astype(np.float64))
+    lengths = np.linalg.norm(exact, axis=1)
+    features = {"sentence_embedding": torch.from_numpy(rows)}
+    for dense in list(SentenceTransformer(str(tmp_path / "model"), device="cpu"))[2:]:
+        features = dense(features)
+    assert (np.linalg.norm(features["sentence_embedding"].detach().numpy() - exact, axis=1) / lengths).max() < 1e-6
+    with pytest.warns(UserWarning, match="applied in float32 as one product and a bias"):
+        weight, bias = weight_and_bias(repair)
+    assert (np.linalg.norm(rows @ weight.T + bias - exact, axis=1) / lengths).max() > 1e-4
 
 
 def test_the_card_says_what_was_done(small: Callable[[str], Path], tmp_path: Path) -> None:
@@ -280,12 +307,10 @@ def test_a_gguf_file_becomes_an_embedder(tmp_path: Path) -> None:
     encoder = Encoder(Input(model=file, layers="1+-1", pooling="mean"))
     weights = sif_weights(encoder.loaded, open_corpus(ENGLISH))
     reading = Input(model=file, layers="1+6", pooling="mean", token_weights=weights)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "applied in float32 as one product")
-        expected = {
-            "mixed": expected_of(tmp_path / "mixed", encoder.reading, SoftDecay(-0.6), False, lines)[:16],
-            "weighted": expected_of(tmp_path / "weighted", reading, SoftDecay(-0.6), True, lines)[:16],
-        }
+    expected = {
+        "mixed": expected_of(tmp_path / "mixed", encoder.reading, SoftDecay(-0.6), False, lines)[:16],
+        "weighted": expected_of(tmp_path / "weighted", reading, SoftDecay(-0.6), True, lines)[:16],
+    }
     assert not list(tmp_path.rglob("*.gguf"))
     assert json.loads((tmp_path / "weighted" / "config.json").read_bytes())["num_hidden_layers"] == 7
     compare_alone(tmp_path, expected, lines[:16])

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from isotrope import __version__
 from isotrope.errors import InputError, MissingExtra
 from isotrope.integrations.fewer_blocks import drop_blocks
-from isotrope.integrations.linear_map import affine_of
+from isotrope.integrations.linear_map import ALLOWED, affine_of, rounding, shift_weight_offset, weight_and_bias
 from isotrope.integrations.model_card import model_card
-from isotrope.integrations.sentence_transformers import add_module, dense_of, open_model, refuse_occupied
+from isotrope.integrations.sentence_transformers import add_module, dense, open_model, refuse_occupied
 from isotrope.integrations.transformer_files import write_transformer
 from isotrope.repairs import Affine, Repair
+from isotrope.repairs.linear import LinearRepair
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.encoding import encode, padded
 from isotrope.sources.inputs import Input
@@ -48,8 +49,8 @@ _MODES = {mean: "mean", cls: "cls", last: "lasttoken", maximum: "max", by_positi
 #: Tokens of the texts that a written model is tried on.
 _LENGTHS = (1, 3, 9, 27)
 
-#: How far its rows may be off by rounding, as a share of their length.
-_ALLOWED = 1e-4
+#: By how much of their length its rows may be off: more is no rounding.
+_SAME = 1e-4
 
 
 def write_embedder(
@@ -95,7 +96,7 @@ def write_embedder(
     if weights is not None:
         before.append(_word_weights(weights))
     before.append(Pooling(source.width, mode))
-    after: list[Module] = [] if repair is None else [dense_of(repair)]
+    after: list[Module] = [] if repair is None else _repaired(repair)
     if normalize:
         after.append(Normalize())
 
@@ -183,6 +184,14 @@ def _word_weights(weights: NDArray[np.float32]) -> WordWeights:
     return WordWeights([str(i) for i in range(len(weights))], named, unknown_word_weight=1.0)
 
 
+def _repaired(repair: Repair | Affine) -> list[Module]:
+    """One `Dense`, or where that would round too much beside a large mean, one that takes the mean away and another."""
+    if not isinstance(repair, LinearRepair) or rounding(repair) <= ALLOWED:
+        return [dense(*weight_and_bias(repair))]
+    shift, weight, offset = shift_weight_offset(repair)
+    return [dense(np.eye(len(shift), dtype=np.float32), -shift), dense(np.ascontiguousarray(weight.T), offset)]
+
+
 def _compare(modules: Sequence[Module], texts: list[str], rows: NDArray[Any], loaded: Loaded) -> None:
     """Refuse a written model whose pooled rows are not ours."""
     kind = type(loaded.model).__name__
@@ -191,7 +200,7 @@ def _compare(modules: Sequence[Module], texts: list[str], rows: NDArray[Any], lo
     except Exception as error:
         raise InputError(f"sentence-transformers cannot run {loaded.name} ({kind}): {error}") from error
     off = np.linalg.norm(found - rows, axis=1) / np.linalg.norm(rows, axis=1)
-    if not (off <= _ALLOWED).all():
+    if not (off <= _SAME).all():
         raise InputError(
             f"sentence-transformers gives other rows for {loaded.name} ({kind}), off by {off.max():.0e} of their "
             "length, so such a model cannot be written."

@@ -58,6 +58,23 @@ def weight_and_bias(repair: Repair | Affine) -> tuple[NDArray[np.float32], NDArr
     return weight, bias.astype(np.float32)
 
 
+def shift_weight_offset(
+    repair: Repair | Affine,
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    """The map as (x − shift) weight + offset, (d,), (d, k) and (k,), which loses no digits beside a large mean.
+
+    What is lost by rounding the shift itself is in the offset.
+
+    >>> shift, weight, offset = shift_weight_offset(Affine([1.0, 0.0], [[2.0], [3.0]]))
+    >>> shift.tolist(), weight.tolist(), offset.tolist()
+    ([1.0, 0.0], [[2.0], [3.0]], [0.0])
+    """
+    affine = affine_of(repair)
+    shift = affine.shift.astype(np.float32)
+    offset = (shift - affine.shift) @ affine.weight + affine.offset
+    return shift, affine.weight.astype(np.float32), offset.astype(np.float32)
+
+
 def rounding(repair: LinearRepair) -> float:
     """How far x A + c is off in float32 at worst, about, for rows as it was fitted on, over a repaired row's length.
 

@@ -106,7 +106,7 @@ def fold(
     if width not in (None, affine.width):
         raise InputError(f"the repair is for rows of width {affine.width}, the model's have {width}; fit one on these.")
 
-    dense = dense_of(repair)
+    repaired = dense(*weight_and_bias(repair))
 
     def fill(beside: Path) -> None:
         if loaded is not model and (Path(model) / "modules.json").is_file():
@@ -114,16 +114,16 @@ def fold(
             shutil.copytree(model, beside, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git", ".cache"))
         else:
             loaded.save_pretrained(str(beside))
-        add_module(beside, dense, end if rows == "pooled" else len(modules))
+        add_module(beside, repaired, end if rows == "pooled" else len(modules))
 
     write_folder(target, fill)
 
 
-def dense_of(repair: Repair | Affine) -> Dense:
-    """A linear repair as a module: weight and bias in float32, no activation."""
-    weight, bias = (torch.from_numpy(a) for a in weight_and_bias(repair))
+def dense(weight: Any, bias: Any) -> Dense:
+    """x -> x weightᵀ + bias as a module, of arrays (k, d) and (k,)."""
     columns, width = weight.shape
-    return Dense(width, columns, activation_function=None, init_weight=weight, init_bias=bias)
+    arrays = {"init_weight": torch.from_numpy(weight), "init_bias": torch.from_numpy(bias)}
+    return Dense(width, columns, activation_function=None, **arrays)
 
 
 def add_module(folder: Path, module: Module, place: int | None = None) -> None:
