@@ -63,14 +63,16 @@ def shift_weight_offset(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """The map as (x − shift) weight + offset, (d,), (d, k) and (k,), which loses no digits beside a large mean.
 
-    What is lost by rounding the shift itself is in the offset.
+    The shift is the mean of what the repair was fitted on, also where it does not centre; the offset makes up for that,
+    and for the rounding of the shift itself.
 
     >>> shift, weight, offset = shift_weight_offset(Affine([1.0, 0.0], [[2.0], [3.0]]))
     >>> shift.tolist(), weight.tolist(), offset.tolist()
     ([1.0, 0.0], [[2.0], [3.0]], [0.0])
     """
     affine = affine_of(repair)
-    shift = affine.shift.astype(np.float32)
+    mean = repair.moments_.mean if isinstance(repair, LinearRepair) else affine.shift
+    shift = mean.astype(np.float32)
     offset = (shift - affine.shift) @ affine.weight + affine.offset
     return shift, affine.weight.astype(np.float32), offset.astype(np.float32)
 
