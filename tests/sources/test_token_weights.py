@@ -54,7 +54,9 @@ def test_tokens_are_counted_as_the_tokenizer_gives_them(bert: Any) -> None:
     np.testing.assert_allclose(found.values, expected, rtol=1e-6)
     assert found.facts["tokens"] == 9
     assert (found.facts["kind"], found.facts["smoothing"]) == ("sif", 0.1)
-    assert found.facts["corpus"]["name"] == open_corpus(["the cat"]).name
+    name = open_corpus(["the cat"]).name
+    assert found.facts["corpus"]["name"] == name
+    assert str(found) == f"smooth inverse frequency, a = 0.1, of 9 tokens in {name}"
 
 
 def test_a_long_text_counts_up_to_where_it_is_cut(bert: Any) -> None:

@@ -216,15 +216,23 @@ def _made_of(source: TextSource, repair: Repair | Affine | None, normalize: bool
         "files": "; ".join(map(_file, loaded.files)) or None,
         "layers": f"{source.layers[0]}, averaged" if len(source.choices[0].states) > 1 else source.layers[0],
         "pooling": source.pooling.name if source.pooling else None,
-        "token weights": None if weights is None else weights.facts.get("kind", "given"),
+        "token weights": None if weights is None else str(weights),
         "special tokens": "left out of the pooling" if source.special_tokens == "drop" else None,
         "longest text": f"{source.max_length} tokens",
-        "repair": None if repair is None else repr(repair),
+        "repair": None if repair is None else _in_full(repair),
         "dimensions": source.width if repair is None else affine_of(repair).columns,
         "rows": "of length 1" if normalize else None,
         "written by": f"isotrope {__version__}",
     }
     return {name: value for name, value in facts.items() if value is not None}
+
+
+def _in_full(repair: Repair | Affine) -> str:
+    """A repair with all its settings, and how many rows it was fitted on."""
+    if isinstance(repair, Affine):
+        return repr(repair)
+    settings = ", ".join(f"{name}={value!r}" for name, value in repair.get_params().items())
+    return f"{type(repair).__name__}({settings}), fitted on {repair.fitted_on_['rows']:,} rows"
 
 
 def _file(facts: Mapping[str, Any]) -> str:

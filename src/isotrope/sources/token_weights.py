@@ -55,6 +55,13 @@ class TokenWeights:
                 "count them by its own tokenizer."
             )
 
+    def __str__(self) -> str:
+        """What they are, in a few words."""
+        if self.facts.get("kind") != "sif":
+            return "given"
+        smoothing, tokens, corpus = (self.facts[name] for name in ("smoothing", "tokens", "corpus"))
+        return f"smooth inverse frequency, a = {smoothing:g}, of {tokens:,} tokens in {corpus['name']}"
+
     def describe(self) -> dict[str, Any]:
         """Plain data for provenance."""
         return {**self.facts, "sha256": hashlib.sha256(self.values.tobytes()).hexdigest()}
