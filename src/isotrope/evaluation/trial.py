@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from isotrope.evaluation.bending import FIRM, GENTLE, bend
-from isotrope.sources.text_rows import Rows
 from isotrope.evaluation.everyday import Yardstick
 from isotrope.evaluation.geometry import Geometry, geometry
 from isotrope.evaluation.halves import cosines, found
@@ -16,6 +15,7 @@ from isotrope.evaluation.metrics import Correlation, Mean
 from isotrope.evaluation.neighbourhoods import kept
 from isotrope.evaluation.significance import Compared, compare
 from isotrope.repairs.collecting import collect
+from isotrope.sources.text_rows import Rows
 
 #: By how much the yardstick must gain: spaces that gained 3 points or more of STS gained 0.034 or more here, spaces
 #: that gained less than 1 gained 0.025 at most (docs/validation.md).
