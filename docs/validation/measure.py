@@ -23,7 +23,7 @@ from isotrope.evaluation.advice import Advice
 from isotrope.evaluation.advise_model import advise_model
 from isotrope.evaluation.halves import cosines
 from isotrope.evaluation.pairs import read_sets
-from isotrope.evaluation.spaces import Spaces, encode_in
+from isotrope.evaluation.spaces import Space, Spaces, encode_in
 from isotrope.repairs import AllButTheTop, SoftDecay, Whitening
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input
@@ -50,29 +50,35 @@ class Cache:
 
     def __init__(self, layers: Sequence[int]) -> None:
         self.layers = layers
-        self.known: dict[Any, tuple[dict[str, int], dict[int, np.ndarray]]] = {}
+        self.known: dict[Any, tuple[dict[str, int], dict[Space, np.ndarray]]] = {}
 
-    def __call__(self, reading: Input, loaded: Loaded, texts: Iterable[str], tell: Any = None) -> Spaces:
-        weights = reading.token_weights
-        weighted = weights.describe()["sha256"] if isinstance(weights, TokenWeights) else None
-        place, rows = self.known.setdefault((reading.pooling, weighted), ({}, {}))
+    def __call__(
+        self,
+        reading: Input,
+        loaded: Loaded,
+        texts: Iterable[str],
+        weights: TokenWeights | None = None,
+        tell: Any = None,
+    ) -> Spaces:
+        key = (reading.pooling, weights.describe()["sha256"] if weights else None)
+        place, rows = self.known.setdefault(key, ({}, {}))
         missing = [text for text in dict.fromkeys(texts) if text not in place]
         if missing:
-            found = encode_in(replace(reading, layers=",".join(map(str, self.layers))), loaded, missing)
+            found = encode_in(replace(reading, layers=",".join(map(str, self.layers))), loaded, missing, weights)
             shift = len(place)
             place.update({text: shift + i for text, i in found.place.items()})
-            for layer, part in found.rows.items():
-                number = int(str(layer))
-                rows[number] = np.concatenate([rows[number], part]) if number in rows else part
+            for space, part in found.rows.items():
+                rows[space] = np.concatenate([rows[space], part]) if space in rows else part
+        kinds = dict.fromkeys(space.weighted for space in rows)
         mixes = str(reading.layers).split(",")
-        return Spaces(place, {mix: self._mix(rows, mix) for mix in mixes})
+        return Spaces(place, {Space(mix, kind): self._mix(rows, mix, kind) for kind in kinds for mix in mixes})
 
-    def _mix(self, rows: Mapping[int, np.ndarray], mix: str) -> np.ndarray:
-        parts = [rows[int(layer) % (self.layers[-1] + 1)] for layer in mix.split("+")]
+    def _mix(self, rows: Mapping[Space, np.ndarray], mix: str, kind: bool) -> np.ndarray:
+        parts = [rows[Space(layer, kind)] for layer in mix.split("+")]
         return parts[0] if len(parts) == 1 else np.mean(parts, axis=0)
 
 
-def scores(sets: Sets, spaces: Spaces, space: str, repair: Any) -> dict[str, float]:
+def scores(sets: Sets, spaces: Spaces, space: Space, repair: Any) -> dict[str, float]:
     """Spearman × 100 of each set's cosines with what people said."""
     done = {}
     for name, pairs in sets.items():
@@ -84,21 +90,33 @@ def scores(sets: Sets, spaces: Spaces, space: str, repair: Any) -> dict[str, flo
 
 def tried(advice: Advice, sets: Sets, text: Sequence[str], cache: Cache, loaded: Loaded, asked: str) -> dict[str, Any]:
     """The advice on one space, and what it, no repair and other repairs score."""
-    plain = replace(advice.reading, layers=asked, token_weights=None)
     every = [sentence for pairs in sets.values() for pair in pairs for sentence in pair[:2]]
-    spaces = cache(plain, loaded, [*every, *text])
-    rows = spaces.of(asked, text[:MOST])
-    found = {"none": scores(sets, spaces, asked, None)}
+    reading = replace(advice.reading, layers=asked, token_weights=None)
+    spaces = cache(reading, loaded, [*every, *text[:MOST]], advice.token_weights)
+    rows = spaces.of(Space(asked), text[:MOST])
+    found = {"none": scores(sets, spaces, Space(asked), None)}
     for name, make in OTHERS.items():
-        found[name] = scores(sets, spaces, asked, make().fit(rows))
+        found[name] = scores(sets, spaces, Space(asked), make().fit(rows))
     if advice.repair is not None:
-        advised = cache(advice.reading, loaded, every)
-        found["advised"] = scores(sets, advised, str(advice.layers), advice.repair)
+        advised = Space(asked, advice.token_weights is not None)
+        found["advised"] = scores(sets, spaces, advised, advice.repair)
     return {
         "layers": asked,
         "pooling": advice.pooling,
-        "advice": advice.to_dict(),
+        "advice": _short(advice),
         "scores": found | ({} if "advised" in found else {"advised": found["none"]}),
+    }
+
+
+def _short(advice: Advice) -> dict[str, Any]:
+    """What was advised and by what evidence, without all that was tried."""
+    first = advice.to_dict()["tried"][0]
+    return {
+        "advice": "none" if advice.repair is None else advice.repair.name,
+        "weighted": advice.token_weights is not None,
+        "gain": first["yardstick"]["gain"],
+        "least_gain": first["least_gain"],
+        "geometry": first["geometry"],
     }
 
 

@@ -78,7 +78,7 @@ def spaces() -> list[Space]:
 def _short(advice: dict[str, Any]) -> str:
     if advice["advice"] == "none":
         return "leave alone"
-    return "repair, tokens weighted" if advice["token_weights"] else "repair"
+    return "repair, tokens weighted" if advice["weighted"] else "repair"
 
 
 def table(found: list[Space]) -> list[str]:

@@ -39,7 +39,7 @@ def test_build_on_the_command_line(isotrope: Command, tmp_path: Path) -> None:
     modules = json.loads(Path("embedder/modules.json").read_text())
     assert [module["type"].rpartition(".")[2] for module in modules] == ["Transformer", "Pooling", "Normalize"]
     assert "leave it alone" in Path("embedder/README.md").read_text()
-    assert "there already" in one_sentence(isotrope("build", folder, "--text", "text.txt", "-o", "embedder"))
+    assert "already holds a model" in one_sentence(isotrope("build", folder, "--text", "text.txt", "-o", "embedder"))
     Path("few.txt").write_text("\n".join(lines[:20]))
     assert "expected at least 200" in one_sentence(isotrope("build", folder, "--text", "few.txt", "-o", "other"))
     assert not Path("other").exists()

@@ -12,16 +12,16 @@ from isotrope.evaluation.advice import Advice
 from isotrope.evaluation.bending import bend
 from isotrope.evaluation.everyday import yardstick
 from isotrope.evaluation.halves import halves
-from isotrope.evaluation.spaces import Spaces, encode_in
+from isotrope.evaluation.spaces import Space, Spaces, encode_in
 from isotrope.evaluation.trial import GAIN, Material, Trial, try_space, with_everyday
 from isotrope.repairs.linear import LinearRepair
-from isotrope.sources.batch import Layer
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input
 from isotrope.sources.models import Loaded
 from isotrope.sources.pooling import mean, parse
+from isotrope.sources.text import TextSource
 from isotrope.sources.text_rows import Tell
-from isotrope.sources.token_weights import sif_weights
+from isotrope.sources.token_weights import TokenWeights, sif_weights
 
 #: Fewer different texts, or rows, do not decide anything.
 LEAST = 200
@@ -32,7 +32,7 @@ _MOST_TEXTS, _MOST_HALVES = 2_000, 400
 Progress = Callable[[str, int, int | None], None]
 
 #: How rows are made, so that those who try many choices on the same texts need not make them again.
-Encode = Callable[[Input, Loaded, Iterable[str], Tell], Spaces]
+Encode = Callable[[Input, Loaded, Iterable[str], TokenWeights | None, Tell], Spaces]
 
 
 def advise_model(
@@ -59,45 +59,44 @@ def advise_model(
     given = _texts(reading)
     loaded = loaded or reading.load()
     source = replace(reading, layers=layers.replace(",", "+") if layers else "all").over(open_corpus(["a b"]), loaded)
-    choices = [str(source.layers[0])] if layers else _mixes(source.layers)
+    choices = [str(source.layers[0])] if layers else _mixes(source)
+    reading = replace(reading, layers=",".join(choices), in_order=False)
     texts = _drawn(given, max(_MOST_TEXTS, 2 * source.width), seed)
     material = _material(texts, seed)
-    plain = replace(reading, layers=",".join(choices), in_order=False)
-
-    def spaces_of(read: Input) -> Spaces:
-        what = "encoding texts again, with token weights" if read.token_weights else "encoding texts"
-        return encode(read, loaded, [*material.texts, *texts], lambda done, total: tell(what, done, total))
-
-    spaces = spaces_of(plain)
-    material = _with_tokens(material, spaces)
-    trials = _tries(spaces, material, list(spaces.rows)[:1], seed, tell)
-    if not trials[0].helps:
-        chosen = replace(plain, layers=trials[0].layers)
-        return Advice(chosen, None, "yardstick", _reasons(trials), trials[0].geometry, len(texts), seed, trials)
-    trials += _tries(spaces, material, list(spaces.rows)[1:], seed, tell)
-    best = max(trials, key=lambda trial: trial.bent)
+    weights = None
     if pooling.pool is mean and reading.token_weights is None:
-        weighted = replace(plain, token_weights=sif_weights(loaded, open_corpus(texts), max_length=reading.max_length))
-        again = spaces_of(weighted)
-        tried = _tries(again, material, list(again.rows), seed, tell, weighted=True)
-        trials += tried
-        if max(trial.bent for trial in tried) > best.bent - GAIN:
-            plain, spaces, best = weighted, again, max(tried, key=lambda trial: trial.bent)
-    space = next(space for space in spaces.rows if str(space) == best.layers)
-    every = spaces.of(space, [text for text in texts if text in spaces])
-    repair: LinearRepair = bend(with_everyday(every, spaces.of(space, material.yardstick.sentences)))
-    chosen = replace(plain, layers=best.layers)
-    return Advice(chosen, repair, "yardstick", _reasons(trials, best), best.geometry, len(texts), seed, trials)
+        weights = sif_weights(loaded, open_corpus(texts), max_length=reading.max_length)
+    spaces = encode(
+        reading, loaded, [*material.texts, *texts], weights, lambda done, total: tell("encoding texts", done, total)
+    )
+    material = _with_tokens(material, spaces)
+    first, *others = spaces.rows
+    trials = [_trial(spaces, first, material, seed, tell)]
+    chosen = trials[0]
+    if chosen.helps:
+        trials += [_trial(spaces, space, material, seed, tell) for space in others]
+        chosen = _best(trials)
+    repair: LinearRepair | None = None
+    if trials[0].helps:
+        rows_of = partial(spaces.of, Space(chosen.layers, chosen.weighted))
+        every = rows_of([text for text in texts if text in spaces])
+        repair = bend(with_everyday(every, rows_of(material.yardstick.sentences)))
+    advised = replace(reading, layers=chosen.layers)
+    if chosen.weighted:
+        advised = replace(advised, token_weights=weights)
+    return Advice(advised, repair, "yardstick", _reasons(trials, chosen), chosen.geometry, len(texts), seed, trials)
 
 
-def _tries(
-    spaces: Spaces, material: Material, which: Sequence[Layer], seed: int, tell: Progress, *, weighted: bool = False
-) -> list[Trial]:
-    trials: list[Trial] = []
-    for space in which:
-        tell(f"trying layer {space}", len(trials), len(which))
-        trials.append(try_space(str(space), partial(spaces.of, space), material, weighted=weighted, seed=seed))
-    return trials
+def _trial(spaces: Spaces, space: Space, material: Material, seed: int, tell: Progress) -> Trial:
+    tell(f"trying layer {space.layers}", 0, None)
+    return try_space(space.layers, partial(spaces.of, space), material, weighted=space.weighted, seed=seed)
+
+
+def _best(trials: Sequence[Trial]) -> Trial:
+    """The one that the yardstick likes best, of those with weighted tokens if it does not lose by these."""
+    alike = max((trial for trial in trials if not trial.weighted), key=lambda trial: trial.bent)
+    weighted = max((trial for trial in trials if trial.weighted), key=lambda trial: trial.bent, default=None)
+    return alike if weighted is None or weighted.bent <= alike.bent - GAIN else weighted
 
 
 def _texts(reading: Input) -> list[str]:
@@ -134,14 +133,17 @@ def _with_tokens(material: Material, spaces: Spaces) -> Material:
     )
 
 
-def _mixes(layers: Sequence[Layer]) -> list[str]:
-    """The last layer, and its average with the first after the embedding (Su et al. 2021), where that is another."""
-    last = len(layers) - 1
-    return [str(last), f"1+{last}"] if last > 1 else [str(last)]
+def _mixes(source: TextSource) -> list[str]:
+    """The last layer, and its average with the first after the embedding (Su et al. 2021), where that is another.
+
+    Of a model with a decoder beside its encoder, the encoder's.
+    """
+    last = sum(not source.is_decoder(choice) for choice in source.choices) - 1
+    return [str(last), f"1+{last}"] if last > 1 else [str(last or len(source.layers) - 1)]
 
 
-def _reasons(trials: Sequence[Trial], best: Trial | None = None) -> list[str]:
-    """Why, in plain sentences. best: the space whose repair is advised, if any."""
+def _reasons(trials: Sequence[Trial], chosen: Trial) -> list[str]:
+    """Why, in plain sentences. chosen: the space that is advised."""
     first = trials[0]
     before, gain = first.likeness.scores["none"], first.gain
     sentences = [
@@ -151,10 +153,10 @@ def _reasons(trials: Sequence[Trial], best: Trial | None = None) -> list[str]:
         _shape(first),
     ]
     if first.finding is not None:
-        sentences.append(_found(first, best is None))
-    if best is not None and best is not first:
-        tokens = " with rare tokens counting more" if best.weighted else ""
-        sentences.append(f"Layers {best.layers}{tokens} reach {best.bent:.3f}, the same repaired.")
+        sentences.append(_found(first, alone=not first.helps))
+    if chosen is not first:
+        tokens = " with rare tokens counting more" if chosen.weighted else ""
+        sentences.append(f"Layers {chosen.layers}{tokens} agree by {chosen.bent:.3f} after bending.")
     return sentences
 
 
@@ -167,7 +169,7 @@ def _shape(trial: Trial) -> str:
     return f"{need}; a repair keeps {trial.kept:.0%} of each row's ten nearest neighbours."
 
 
-def _found(trial: Trial, alone: bool) -> str:
+def _found(trial: Trial, *, alone: bool) -> str:
     assert trial.finding is not None
     raw, bent = trial.finding.scores["none"], trial.finding.scores["bent"]
     gain = trial.finding.differences["bent"]
