@@ -34,8 +34,8 @@ def bend(rows: Any, firmness: float = FIRMNESS) -> SoftDecay:
     singular = moments.singular_values[moments.singular_values > 0]
     if len(singular) < 2:
         raise InputError(
-            f"got {moments.n:,} rows that spread in {len(singular)} directions, expected at least two; there is nothing to "
-            "bend in such a space, so choose other layers or another pooling."
+            f"got {moments.n:,} rows that spread in {len(singular)} directions, expected at least two; there is "
+            "nothing to bend in such a space, so choose other layers or another pooling."
         )
     slope = firmness / (float(np.median(singular)) * math.sqrt(_ROWS / moments.n))
     # a/(1 − a²) = slope, solved without the difference of two large numbers.
