@@ -16,7 +16,7 @@ def test_on_the_command_line(isotrope: Command) -> None:
     np.save("even.npy", rng.normal(size=(600, 16)).astype(np.float32))
     result = isotrope("advise", "drift.npy", "-o", "advice")
     assert (result.code, result.err) == (0, "")
-    assert result.out.startswith("Repair it by Centering()")
+    assert result.out.startswith("Repair it by Centering.")
     assert "isotrope repair show advice/repair" in result.out
     assert isotrope("repair", "apply", "advice/repair", "drift.npy", "-o", "out.npy").code == 0
     document = isotrope("advise", "--vectors", "even.npy", "--json", "-o", "none").json

@@ -19,17 +19,12 @@ def advise(
     input: Annotated[str | None, typer.Argument(help="Vectors, a text, or a model; found out from its kind.")] = None,
     model: space.Model = None,
     revision: space.Revision = None,
-    gguf_file: Annotated[str | None, typer.Option(help="GGUF file in the folder.", rich_help_panel=_ROWS)] = None,
+    gguf_file: space.GgufFile = None,
     text: space.Text = None,
     vectors: space.Vectors = None,
     column: space.Column = None,
     split: space.Split = None,
-    layers: Annotated[
-        str | None,
-        typer.Option(
-            help="Only these, averaged, e.g. -1 or 1,-1.", show_default="last, or a mix", rich_help_panel=_ROWS
-        ),
-    ] = None,
+    layers: space.Averaged = None,
     pooling: Annotated[
         str | None, typer.Option(help="mean, cls, last, max.", show_default="mean", rich_help_panel=_ROWS)
     ] = None,

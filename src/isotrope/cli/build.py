@@ -19,15 +19,10 @@ def build(
         str, typer.Option(help="Text of the kind that will be embedded: a file, folder, dataset id, or -.")
     ],
     revision: space.Revision = None,
-    gguf_file: Annotated[str | None, typer.Option(help="GGUF file in the folder.", rich_help_panel=_ROWS)] = None,
+    gguf_file: space.GgufFile = None,
     column: space.Column = None,
     split: space.Split = None,
-    layers: Annotated[
-        str | None,
-        typer.Option(
-            help="Only these, averaged, e.g. -1 or 1,-1.", show_default="last, or a mix", rich_help_panel=_ROWS
-        ),
-    ] = None,
+    layers: space.Averaged = None,
     pooling: Annotated[str, typer.Option(help="mean, cls, last, max, weightedmean.", rich_help_panel=_ROWS)] = "mean",
     max_length: space.MaxLength = None,
     batch_size: space.BatchSize = None,

@@ -17,6 +17,7 @@ Model: TypeAlias = Annotated[
     str | None, typer.Option(help="Hub id, folder or GGUF file, with --text.", rich_help_panel=_ROWS)
 ]
 Revision: TypeAlias = Annotated[str | None, typer.Option(help="Revision of a hub model.", rich_help_panel=_ROWS)]
+GgufFile: TypeAlias = Annotated[str | None, typer.Option(help="GGUF file in the folder.", rich_help_panel=_ROWS)]
 Text: TypeAlias = Annotated[
     str | None, typer.Option(help="Text file, folder, dataset id, or - for stdin.", rich_help_panel=_ROWS)
 ]
@@ -38,6 +39,10 @@ Pooling: TypeAlias = Annotated[
 ]
 OneLayer: TypeAlias = Annotated[
     str | None, typer.Option("--layer", help="One layer, e.g. 6 or -2.", show_default="last", rich_help_panel=_ROWS)
+]
+Averaged: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Only these, averaged, e.g. -1 or 1,-1.", show_default="last, or a mix", rich_help_panel=_ROWS),
 ]
 MaxLength: TypeAlias = Annotated[
     int | None,

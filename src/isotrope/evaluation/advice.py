@@ -51,7 +51,7 @@ class Advice:
     @property
     def words(self) -> str:
         """The advice in a few words."""
-        what = "leave it alone" if self.repair is None else f"repair it by {self.repair!r}"
+        what = "leave it alone" if self.repair is None else f"repair it by {_called(self.repair)}"
         if self.layers is None:
             return what
         where = f"the average of layers {self.layers}" if "+" in self.layers else f"layer {self.layers}"
@@ -74,6 +74,11 @@ class Advice:
             "geometry": vars(self.geometry),
             "tried": [_trial(trial) for trial in self.trials],
         }
+
+
+def _called(repair: LinearRepair) -> str:
+    alpha = repair.get_params().get("alpha")
+    return type(repair).__name__ if alpha is None else f"{type(repair).__name__} with alpha {alpha:.3f}"
 
 
 def _trial(trial: Trial) -> dict[str, Any]:

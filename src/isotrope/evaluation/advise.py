@@ -42,7 +42,7 @@ def advise(
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(500, 16))
     >>> advise(vectors=rows).words, advise(vectors=rows + 5).words
-    ('leave it alone', 'repair it by Centering()')
+    ('leave it alone', 'repair it by Centering')
     """
     tell = progress or (lambda *_: None)
     if vectors is not None:

@@ -65,7 +65,8 @@ def advise_model(
     material = _material(texts, seed)
     weights = None
     if pooling.pool is mean and reading.token_weights is None:
-        weights = sif_weights(loaded, open_corpus(texts), max_length=reading.max_length)
+        drawn = replace(open_corpus(texts), name=f"{len(texts):,} texts")
+        weights = sif_weights(loaded, drawn, max_length=reading.max_length)
     spaces = encode(
         reading, loaded, [*material.texts, *texts], weights, lambda done, total: tell("encoding texts", done, total)
     )
