@@ -47,6 +47,27 @@ assert abs(whitened - whitening.transform(encoded)).max() < 1e-5
     assert done.stdout.startswith("(1, 16) {'mean_cosine': 0.")
 
 
+def test_python_of_the_page_about_advice_runs() -> None:
+    code = blocks("docs/advice.md", "python")[0]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("repair it by Centering\n")
+
+
+def test_the_thresholds_of_the_advice_are_in_the_docs() -> None:
+    from isotrope.evaluation import geometry, trial
+    from isotrope.evaluation.bending import FIRMNESS
+
+    page = (DOCS / "advice.md").read_text("utf-8")
+    assert (
+        f"at least {trial.GAIN_OF_COLLAPSED} where the shape shows a collapse, {trial.GAIN} where it does not" in page
+    )
+    assert f"`spread` ≥ {geometry.EVEN} and mean cosine ≤ {geometry.CENTRED}" in page
+    assert f"of 3,000 rows is {FIRMNESS:g}" in page
+    assert f"weigh {trial.EVERYDAY:.0%}".replace("%", " %") in page
+    assert f"Rows with {geometry.CROWDED:.0%}".replace("%", " %") in page
+
+
 def test_python_of_the_page_about_embedders_runs(tmp_path: Path) -> None:
     check = """
 expected = repair.transform(rows[:5])
