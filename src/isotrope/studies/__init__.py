@@ -1,0 +1,1 @@
+"""The papers' experiments as whole protocols, on any models and texts, their published numbers beside ours."""

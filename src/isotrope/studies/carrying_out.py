@@ -1,0 +1,132 @@
+"""Carrying a study out part by part, each written whole when it is done, so that a stopped study can go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from isotrope.errors import StoreError
+from isotrope.pipeline import Progress
+from isotrope.provenance import provenance
+from isotrope.store import told, write_folder, write_frame, write_text
+from isotrope.studies.result import Claim, Part, Study, Table, plain
+
+_SETTINGS, _PART = "settings.json", "part.json"
+
+
+class Made(NamedTuple):
+    """What a part gives."""
+
+    tables: Sequence[Table] = ()
+    claims: Sequence[Claim] = ()
+
+
+@dataclass(frozen=True)
+class Task:
+    """A part to do: its name, unique within the study, and what makes it."""
+
+    name: str
+    make: Callable[[], Made]
+
+
+def slug(name: str) -> str:
+    """A name as part of a path.
+
+    >>> slug("org/model-1.gguf")
+    'model-1.gguf'
+    """
+    return re.sub(r"[^A-Za-z0-9._=-]+", "-", Path(name).name).strip("-.") or "part"
+
+
+def prepare(output: Path, settings: Mapping[str, Any], *, resume: bool) -> None:
+    """Refuse a folder that holds another study, or that cannot be written; then write down what is studied."""
+    path, wanted = output / _SETTINGS, plain(dict(settings))
+    if path.exists():
+        if not resume:
+            raise StoreError(
+                f"the folder {str(output)!r} already holds a study; "
+                "choose another one with -o, continue it with --resume, or delete it."
+            )
+        begun = _read(path)
+        if differing := [name for name in wanted if begun.get(name) != wanted[name]]:
+            raise StoreError(
+                f"the study in {str(output)!r} was begun with other {', '.join(differing)}; "
+                "resume with the same command, or choose another folder with -o."
+            )
+        return
+    there = output.absolute()
+    while not there.exists():
+        there = there.parent
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise StoreError(f"nothing can be written into {str(there)!r}; give another folder with -o.")
+    write_text(path, json.dumps(wanted, indent=1))
+
+
+def carry_out(
+    name: str,
+    paper: str,
+    tasks: Sequence[Task],
+    settings: Mapping[str, Any],
+    output: Path,
+    *,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> Study:
+    """Do all tasks that are not done yet, and write study.json and study.md beside their tables."""
+    started, parts = datetime.now(timezone.utc), []
+    prepare(output, settings, resume=resume)
+    for number, task in enumerate(tasks):
+        folder = output / "parts" / slug(task.name)
+        if not (folder / _PART).exists():
+            if progress is not None:
+                progress(f"part {number + 1} of {len(tasks)}: {task.name}", 0, None)
+            _write(folder, Part(task.name, *task.make()))
+        parts.append(_part(folder))
+    study = Study(name, paper, parts, plain(dict(settings)), provenance(started, plain(dict(settings)), 0))
+    write_text(output / "study.json", study.to_json())
+    write_text(output / "study.md", study.to_markdown())
+    return study
+
+
+def _write(folder: Path, part: Part) -> None:
+    index = {
+        "name": part.name,
+        "tables": [{"name": t.name, "title": t.title, "columns": list(t.frame.columns)} for t in part.tables],
+        "claims": [plain(vars(claim)) for claim in part.claims],
+    }
+
+    def fill(beside: Path) -> None:
+        for table in part.tables:
+            write_frame(beside / f"{table.name}.csv", table.frame)
+            write_text(beside / f"{table.name}.json", json.dumps(table.records(), indent=1, allow_nan=False))
+        write_text(beside / _PART, json.dumps(index, indent=1, ensure_ascii=False))
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    write_folder(folder, fill)
+
+
+def _part(folder: Path) -> Part:
+    """A part as it was written, so that a study that was resumed is the same as one in one go."""
+    import pandas as pd
+
+    index = _read(folder / _PART)
+    tables = [
+        Table(t["name"], t["title"], pd.DataFrame(_read(folder / f"{t['name']}.json"), columns=t["columns"]))
+        for t in index["tables"]
+    ]
+    claims = [Claim(**{k: float("nan") if v is None else v for k, v in claim.items()}) for claim in index["claims"]]
+    return Part(index["name"], tables, claims)
+
+
+def _read(path: Path) -> Any:
+    with told(path):
+        try:
+            return json.loads(path.read_bytes())
+        except ValueError as error:
+            raise StoreError(f"{str(path)!r} is damaged; delete {str(path.parent)!r} and resume.") from error

@@ -1,0 +1,104 @@
+"""What every study is asked: which models and texts, how much of them, and where to write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from isotrope.errors import InputError
+from isotrope.findings import Findings
+from isotrope.pipeline import Progress, choose, scan_source
+from isotrope.sources.batch import Source
+from isotrope.sources.corpora import open_corpus
+from isotrope.sources.inputs import Input
+from isotrope.sources.models import EMBEDDED
+from isotrope.store import Run
+from isotrope.studies.carrying_out import slug
+
+#: Texts of a quick study.
+QUICK_TEXTS = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """models: hub ids, folders or GGUF files, none for the embedded one. text: as for a scan. data: folder of sets.
+
+    texts: at most so many of the text's; None for all, or for QUICK_TEXTS in a quick study.
+    """
+
+    output: str | Path
+    models: Sequence[str | Path] = ()
+    text: str | Path | Sequence[str] | None = None
+    data: str | Path | None = None
+    texts: int | None = None
+    quick: bool = False
+    seed: int = 0
+    batch_size: int | None = None
+    device: str = "auto"
+    resume: bool = False
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**31:
+            raise InputError(f"the seed is {self.seed}, expected 0 to {2**31 - 1:,}.")
+        if len(set(self.names)) < len(self.names):
+            raise InputError(f"the models {', '.join(self.names)} are not all different; name each once.")
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.output)
+
+    @property
+    def names(self) -> list[str]:
+        """The models' names; the embedded one has its own."""
+        return [str(model) for model in self.models] or [EMBEDDED]
+
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """What must be the same for a study to be continued."""
+        return {
+            "models": self.names,
+            "text": None if self.text is None else str(self.text) if isinstance(self.text, (str, Path)) else "a list",
+            "data": None if self.data is None else str(self.data),
+            "texts": self.texts,
+            "quick": self.quick,
+            "seed": self.seed,
+        } | more
+
+    @cached_property
+    def reading(self) -> Any:
+        """The text, cut where it is to be."""
+        most = self.texts if self.texts is not None else QUICK_TEXTS if self.quick else None
+        if most is None:
+            return self.text
+        return [text.text for text in islice(open_corpus(self.text), most)]
+
+    def input(self, model: str, **more: Any) -> Input:
+        """How a model's rows over the text are read."""
+        given = {"text": self.reading, "device": self.device, "batch_size": self.batch_size} | more
+        return Input(model=None if model == EMBEDDED else model, **given)
+
+    def scan(self, name: str, source: Source, measures: str, *, sample: int = 20_000) -> Findings:
+        """A scan into the study's folder `runs/NAME`, which goes on where it was stopped."""
+        run = Run(self.run_folder(name))
+        run.prepare(resume=True)
+        options = choose(measures, sample=sample, seed=self.seed)
+        return scan_source(source, options, run=run, resume=True, progress=self.progress)
+
+    def run_folder(self, name: str) -> Path:
+        return self.folder / "runs" / slug(name)
+
+    def data_folder(self, name: str) -> Path:
+        """A folder of the data: `data` itself, or the one of this name in it or in ISOTROPE_DATA."""
+        root = self.data if self.data is not None else os.environ.get("ISOTROPE_DATA")
+        if root is None:
+            raise InputError(f"the study needs the folder {name} of the data sets; name it with --data.")
+        place = Path(root) / name
+        found = place if place.is_dir() else Path(root)
+        if not found.is_dir():
+            raise InputError(f"there is no folder {str(root)!r}; name that of the data sets with --data.")
+        return found

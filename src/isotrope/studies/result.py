@@ -1,0 +1,128 @@
+"""What a study found, as plain data: tables, and what they say about the claims of a paper."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What becomes of a claim: it holds here, it does not, its print is wrong, or there is only something to know.
+Outcome: TypeAlias = Literal["agrees", "contradicts", "misprint", "note"]
+
+#: Rows of a table that a page shows; all of them are in its file.
+_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence about what a paper says and what was found. where: its figure or table.
+
+    ours, published: the numbers behind it, NaN where there is none.
+    """
+
+    outcome: Outcome
+    text: str
+    where: str = ""
+    ours: float = math.nan
+    published: float = math.nan
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a study. title: what it shows, in one sentence."""
+
+    name: str
+    title: str
+    frame: pd.DataFrame = field(repr=False)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Its rows as plain data, None where a number is undefined."""
+        return [{k: plain(v) for k, v in row.items()} for row in self.frame.to_dict("records")]
+
+    def to_markdown(self) -> str:
+        """The table for people, four digits of each number."""
+        shown = self.frame.head(_SHOWN)
+        lines = ["| " + " | ".join(map(str, shown.columns)) + " |", "|" + "---|" * len(shown.columns)]
+        lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in shown.itertuples(index=False)]
+        rest = len(self.frame) - len(shown)
+        more = [f"\nand {rest:,} more rows in `{self.name}.csv`."] if rest > 0 else []
+        return "\n".join([f"**{self.title}**\n", *lines, *more])
+
+
+@dataclass(frozen=True)
+class Part:
+    """One finished part of a study."""
+
+    name: str
+    tables: Sequence[Table] = ()
+    claims: Sequence[Claim] = ()
+
+
+@dataclass(frozen=True)
+class Study:
+    """All parts of a study of one paper."""
+
+    name: str
+    paper: str
+    parts: list[Part]
+    settings: dict[str, Any] = field(default_factory=dict)
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def claims(self) -> list[Claim]:
+        return [claim for part in self.parts for claim in part.claims]
+
+    def table(self, part: str, name: str) -> pd.DataFrame:
+        """A table by the names of its part and its own."""
+        (found,) = (t.frame for p in self.parts if p.name == part for t in p.tables if t.name == name)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; tables by part and name."""
+        return {
+            "study": self.name,
+            "paper": self.paper,
+            "settings": self.settings,
+            "provenance": self.provenance,
+            "claims": [{"part": part.name} | plain(asdict(claim)) for part in self.parts for claim in part.claims],
+            "tables": {part.name: {t.name: t.records() for t in part.tables} for part in self.parts},
+        }
+
+    def to_json(self) -> str:
+        """The same as one JSON document."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+
+    def to_markdown(self) -> str:
+        """A page: what the paper says and what was found, contradictions first, then every table."""
+        order = ("contradicts", "misprint", "agrees", "note")
+        claims = sorted(self.claims, key=lambda claim: order.index(claim.outcome))
+        said = [f"- **{c.outcome}**{f' ({c.where})' if c.where else ''}: {c.text}" for c in claims]
+        tables = [f"## {part.name}\n\n" + "\n\n".join(t.to_markdown() for t in part.tables) for part in self.parts]
+        return "\n\n".join([f"# Study: {self.name}", self.paper, "\n".join(said), *tables]) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """Plain data without NaN and without numpy's own numbers.
+
+    >>> plain({"a": math.nan, "b": (1, 2.5)})
+    {'a': None, 'b': [1, 2.5]}
+    """
+    if isinstance(value, Mapping):
+        return {k: plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if hasattr(value, "item") and not getattr(value, "shape", ()):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _cell(value: Any) -> str:
+    value = plain(value)
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("|", "\\|")
