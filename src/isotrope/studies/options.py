@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -82,12 +83,15 @@ class Options:
         given = {"text": self.reading, "device": self.device, "batch_size": self.batch_size} | more
         return Input(model=None if model == EMBEDDED else model, **given)
 
-    def scan(self, name: str, source: Source, measures: str, *, sample: int = 20_000) -> Findings:
-        """A scan into the study's folder `runs/NAME`, which goes on where it was stopped."""
+    def scan(
+        self, name: str, source: Source, measures: str, *, sample: int = 20_000, checkpoints: bool = True
+    ) -> Findings:
+        """A scan into the study's folder `runs/NAME`, which goes on where it was stopped if it has checkpoints."""
         run = Run(self.run_folder(name))
         run.prepare(resume=True)
         options = choose(measures, sample=sample, seed=self.seed)
-        return scan_source(source, options, run=run, resume=True, progress=self.progress)
+        every = 60.0 if checkpoints else math.inf
+        return scan_source(source, options, run=run, resume=True, checkpoint_every=every, progress=self.progress)
 
     def run_folder(self, name: str) -> Path:
         return self.folder / "runs" / slug(name)

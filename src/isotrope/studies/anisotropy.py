@@ -1,0 +1,155 @@
+"""Anisotropy of layers, drift, and blocks under a common bias: the protocol of Godey et al. 2024."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from isotrope.findings import Findings
+from isotrope.measures import get
+from isotrope.repairs.collecting import saved_summary
+from isotrope.studies.anisotropy_claims import block_claims, drift_claims, fixed_point_claims, sign_claims
+from isotrope.studies.block_under_bias import LENGTH, NORMS, SEQUENCES, Inputs, fixed_points, under_bias
+from isotrope.studies.blocks import TransformerBlock, fresh_block, number_of_blocks, trained_block
+from isotrope.studies.carrying_out import Made, Task, carry_out
+from isotrope.studies.options import Options
+from isotrope.studies.result import Study, Table
+
+PAPER = "Godey, de la Clergerie and Sagot 2024, Anisotropy Is Inherent to Self-Attention in Transformers"
+
+_BY_LAYER = ("mean_cosine", "drift_norm", "drift_share", "mean_squared_norm")
+_DRIFT = tuple(
+    f"drift_correlation_{kind}{end}" for kind in ("spearman", "pearson") for end in ("", "_p", "_p_asymptotic")
+)
+
+#: Sequences, rows of each and norms of the bias of a quick study, and of a trained block's.
+_QUICK = (2, 128, (0.0, 1.0, 5.0, 10.0, 20.0, 25.0, 30.0, 40.0))
+_TRAINED = (4, 256, NORMS)
+
+#: Initialisations and directions of the bias at which the sign of the mean score is looked at, and the bias there.
+_DRAWS, _SIGN_NORM = 4, 20.0
+
+
+def anisotropy(
+    *,
+    output: str | Path,
+    models: Sequence[str | Path] = (),
+    text: str | Path | Sequence[str] | None = None,
+    texts: int | None = None,
+    width: int = 768,
+    quick: bool = False,
+    seed: int = 0,
+    batch_size: int | None = None,
+    device: str = "auto",
+    resume: bool = False,
+    progress: Any = None,
+) -> Study:
+    """Mean cosine and drift of every layer, and what a fresh block and the models' blocks do under a common bias.
+
+    models, text, texts: as for `norm_variance`. width: of the fresh block, 768 as BERT's. quick: fewer rows and norms.
+    """
+    given = {k: v for k, v in locals().items() if k != "width"}
+    options = Options(**given)
+    tasks = [Task(f"{model} layers", partial(_layers, options, model)) for model in options.names]
+    tasks.append(Task("fresh block", partial(_fresh, options, width)))
+    tasks.append(Task("fresh block signs", partial(_signs, options, width)))
+    tasks += [Task(f"{model} blocks", partial(_trained, options, model)) for model in options.names]
+    settings = options.settings(width=width)
+    return carry_out("anisotropy", PAPER, tasks, settings, options.folder, resume=resume, progress=progress)
+
+
+def _layers(options: Options, model: str) -> Made:
+    """Figs. 1 to 5 and 11 for one model."""
+    import pandas as pd
+
+    findings = options.scan(model, options.input(model).open(), ",".join((*_BY_LAYER, *_DRIFT)))
+    rows = []
+    for layer in findings.layers:
+        by = {r.measure: r for r in findings.readings if r.layer == layer and r.group is None}
+        cosine = by["mean_cosine"]
+        row: dict[str, Any] = {"layer": findings.layer_names.get(str(layer), str(layer))}
+        row |= {"mean_cosine": cosine.value, "low": cosine.low, "high": cosine.high}
+        row |= {"drift_norm": by["drift_norm"].value, "drift_share": by["drift_share"].value}
+        row["rms_norm"] = math.sqrt(by["mean_squared_norm"].value)
+        rows.append(row | {"centred_mean_cosine": _centred(options, model, layer)})
+    drift = pd.DataFrame([{name.removeprefix("drift_correlation_"): _across(findings, name) for name in _DRIFT}])
+    frame = pd.DataFrame(rows)
+    tables = [
+        Table("layers", f"Mean cosine, drift and the cosine that is left without the mean, by layer, {model}", frame),
+        Table("drift", f"Correlation over layers of the norm of the mean with the mean cosine, {model}", drift),
+    ]
+    return Made(tables, drift_claims(model, frame, drift))
+
+
+def _centred(options: Options, model: str, layer: Any) -> float:
+    """Mean cosine of the sampled rows less the mean of all."""
+    summary = saved_summary(options.run_folder(model), layer)
+    assert summary.sample is not None
+    return get("mean_cosine")(summary.sample.values - summary.moments.mean)
+
+
+def _across(findings: Findings, name: str) -> float:
+    return next(r.value for r in findings.readings if r.measure == name and r.layer is None)
+
+
+def _fresh(options: Options, width: int) -> Made:
+    """Figs. 6 to 10 for a block at initialisation."""
+    sequences, length, norms = _QUICK if options.quick else (SEQUENCES, LENGTH, NORMS)
+    block = fresh_block(width, seed=options.seed)
+    return _biased("fresh", options, [block], sequences, length, norms, width)
+
+
+def _trained(options: Options, model: str) -> Made:
+    """The same for the first and the middle block of a model."""
+    sequences, length, norms = _QUICK if options.quick else _TRAINED
+    loaded = options.input(model).load()
+    numbers = sorted({0, number_of_blocks(loaded) // 2})
+    return _biased("trained", options, [trained_block(loaded, n) for n in numbers], sequences, length, norms, None)
+
+
+def _biased(
+    name: str,
+    options: Options,
+    blocks: Sequence[TransformerBlock],
+    sequences: int,
+    length: int,
+    norms: Sequence[float],
+    width: int | None,
+) -> Made:
+    import pandas as pd
+
+    rows, points = [], []
+    for block in blocks:
+        inputs = Inputs.draw(block, sequences, length, options.seed, options.seed)
+        records = under_bias(block, inputs, norms)
+        rows += [{"block": block.name} | record for record in records]
+        points.append({"block": block.name} | fixed_points(block, inputs, records))
+    frame, fixed = pd.DataFrame(rows), pd.DataFrame(points)
+    shape = f"{sequences} sequences of {length} rows of the raw embeddings and a common bias"
+    tables = [
+        Table(f"{name}_block", f"Input, output, scores, queries, keys and softmax of a block given {shape}", frame),
+        Table(f"{name}_fixed_points", "Norm of the bias at which the block leaves the norm as it is, by both readings", fixed),
+    ]
+    claims = [claim for block in blocks for claim in block_claims(frame[frame["block"] == block.name], width)]
+    return Made(tables, [*claims, *fixed_point_claims(fixed, width)])
+
+
+def _signs(options: Options, width: int) -> Made:
+    """How the sign of the mean score depends on the initialisation and on the direction of the bias."""
+    import pandas as pd
+
+    sequences, length = (1, 64) if options.quick else (2, 256)
+    rows = []
+    for draw in range(_DRAWS):
+        block = fresh_block(width, seed=options.seed + draw)
+        for direction in range(_DRAWS if not options.quick else 2):
+            inputs = Inputs.draw(block, sequences, length, options.seed, direction)
+            (record,) = under_bias(block, inputs, [_SIGN_NORM])
+            chosen = {k: record[k] for k in ("score_mean", "score_deviation", "output_norm", "softmax_max")}
+            rows.append({"initialisation": options.seed + draw, "direction": direction} | chosen)
+    frame = pd.DataFrame(rows)
+    title = f"Mean score of fresh blocks under a bias of {_SIGN_NORM:g}, by initialisation and direction"
+    return Made([Table("signs", title, frame)], sign_claims(frame))

@@ -1,0 +1,106 @@
+"""What the tables of the anisotropy study say about the paper's claims."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from isotrope.studies.result import Claim
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Standard deviation of BERT's initial weights.
+INITIAL = 0.02
+
+#: How near the fixed point and the output norms of a fresh block must be to √d.
+_NEAR = 0.1
+
+#: How much the largest weight of a softmax must grow to be called sharper.
+_SHARPER = 1.02
+
+
+def drift_claims(model: str, layers: pd.DataFrame, drift: pd.DataFrame) -> list[Claim]:
+    """Whether some layer is anisotropic, and whether drift goes with it."""
+    worst = layers.loc[layers["mean_cosine"].idxmax()]
+    found = bool(worst["mean_cosine"] > 0.2)
+    text = f"the highest mean cosine of {model} is {worst['mean_cosine']:.3f}, in layer {worst['layer']}"
+    said = "the paper finds some anisotropic layer in almost every transformer"
+    claims = [Claim("agrees" if found else "contradicts", f"{text}; {said}.", "Figs. 1 to 4", worst["mean_cosine"])]
+    rho, p, usual = (float(drift[name].iloc[0]) for name in ("spearman", "spearman_p", "spearman_p_asymptotic"))
+    if math.isfinite(rho):
+        text = (
+            f"drift and mean cosine of {model} have a rank correlation of {rho:.2f} over {len(layers)} layers "
+            f"(p {p:.3g} by permutation, {usual:.3g} by the paper's formula); layers are not independent, so that p "
+            "describes and proves nothing."
+        )
+        claims.append(Claim("note", text, "Fig. 5", rho))
+    return claims
+
+
+def block_claims(frame: pd.DataFrame, width: int | None) -> list[Claim]:
+    """Norms, cosines and sharpness of one block under a bias. width: of a fresh block, None for a trained one."""
+    name = str(frame["block"].iloc[0])
+    claims = []
+    if width is not None:
+        root = math.sqrt(width)
+        far = float((frame["output_norm"] - root).abs().max())
+        low, high = frame["output_norm"].min(), frame["output_norm"].max()
+        text = f"{name}: the mean output norm is {low:.3f} to {high:.3f} whatever the bias; √d = {root:.3f}"
+        claims.append(Claim("agrees" if far <= _NEAR else "contradicts", f"{text}.", "Fig. 6b", far, 0.0))
+        square = frame["bias_norm"] ** 2
+        expected = square / (square + width * INITIAL**2)
+        off = float((frame["input_cosine"] - expected).abs().max())
+        text = f"{name}: the input cosine is N²/(N² + {width * INITIAL**2:.4f}) to {off:.1e}"
+        claims.append(Claim("agrees" if off < 0.01 else "contradicts", f"{text}.", "Fig. 6a", off, 0.0))
+    above = frame["output_cosine"] > frame["input_cosine"]
+    levels = ", ".join(f"{n:g}" for n in frame[~above]["bias_norm"])
+    text = f"{name}: the output cosine is above the input cosine at {above.sum()} of {len(frame)} norms of the bias"
+    text += f", not at {levels}" if levels else ""
+    said = "the paper: slightly higher at every level"
+    claims.append(Claim("agrees" if above.all() else "contradicts", f"{text}; {said}.", "Fig. 6a"))
+    return claims + _sharpness_claims(name, frame)
+
+
+def _sharpness_claims(name: str, frame: pd.DataFrame) -> list[Claim]:
+    """How much sharper the softmax becomes, with and without the term bᵀAx."""
+    first, last = frame.iloc[0], frame.iloc[-1]
+    if not math.isfinite(first.get("softmax_max", math.nan)):
+        return []
+    grown = float(last["softmax_max"] / first["softmax_max"])
+    text = (
+        f"{name}: the largest weight of a position grows {grown:.3f} times from no bias to one of {last['bias_norm']:g}"
+    )
+    claims = [Claim("agrees" if grown > _SHARPER else "contradicts", f"{text}; the paper: sharper.", "Fig. 9", grown)]
+    if math.isfinite(last["no_bAx_max"]):
+        without = float(last["no_bAx_max"] / first["softmax_max"])
+        text = f"{name}: without the term bᵀAx of the scores it changes {without:.4f} times, so that this term is all of it"
+        if abs(without - 1) > 0.1 * abs(grown - 1) + 1e-3:
+            text = f"{name}: without the term bᵀAx of the scores it still changes {without:.4f} times"
+        claims.append(Claim("note", f"{text}.", "Fig. 9", without, 1.0))
+    return claims
+
+
+def fixed_point_claims(fixed: pd.DataFrame, width: int | None) -> list[Claim]:
+    """Where blocks leave the norm as it is."""
+    claims = []
+    for row in fixed.to_dict("records"):
+        norms, means = row["mean of norms"], row["norm of mean"]
+        text = f"{row['block']}: N* is {norms:.2f} by the mean of norms and {means:.2f} by the norm of the mean"
+        if width is None:
+            missing = " (nan: they never meet within the norms tried)" if norms != norms or means != means else ""
+            claims.append(Claim("note", f"{text}{missing}.", "Section 4.2", norms))
+            continue
+        expected = math.sqrt(width * (1 - INITIAL**2))
+        near = abs(norms - expected) <= _NEAR
+        said = f"expected √(d(1 − {INITIAL}²)) = {expected:.2f} for a fresh block"
+        claims.append(Claim("agrees" if near else "contradicts", f"{text}; {said}.", "Section 4.2", norms, expected))
+    return claims
+
+
+def sign_claims(frame: pd.DataFrame) -> list[Claim]:
+    """Whether scores move to either side."""
+    up = int((frame["score_mean"] > 0).sum())
+    text = f"under a bias the mean score is positive in {up} of {len(frame)} draws of initialisation and direction"
+    both = 0 < up < len(frame)
+    return [Claim("agrees" if both else "contradicts", f"{text}; the paper saw both signs.", "Fig. 7")]

@@ -1,0 +1,201 @@
+"""One transformer block on its own, fresh or of a trained model, and what its attention does to given rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from isotrope.errors import InputError
+
+#: Names of the modules that make queries and keys; the last one makes queries, keys and values in one.
+_QUERY, _KEY, _ALL = ("query", "q_proj", "q_lin", "q"), ("key", "k_proj", "k_lin", "k"), "c_attn"
+
+#: How far recomputed scores may be from those of the block, as a share of the largest, to count as the same.
+_SAME = 1e-3
+
+
+@dataclass
+class Seen:
+    """What a block made of one sequence of t rows of width d.
+
+    output: (t, d). scores, softmax: (heads, t, t), before and after the softmax, scores None where attention hides
+    them. query, key: (heads, t, d_k), without a rotation by place. query_input: (t, d), what made the queries.
+    """
+
+    output: Any = None
+    scores: Any = None
+    softmax: Any = None
+    query: Any = None
+    key: Any = None
+    query_input: Any = None
+
+
+@dataclass(frozen=True)
+class TransformerBlock:
+    """A block of a model that is cut down to it. table: (v, d), the raw input embeddings. places: most rows at once."""
+
+    name: str
+    model: Any = field(repr=False)
+    number: int
+    table: Any = field(repr=False)
+    heads: int
+    places: int
+
+    def __call__(self, rows: Any) -> Seen:
+        """The block on rows (t, d) of one sequence."""
+        import torch
+
+        seen = Seen()
+        with torch.inference_mode(), _alone(self.model, self.number) as block, _watched(block, rows, seen, self.heads):
+            ids = torch.zeros((1, len(rows)), dtype=torch.long, device=rows.device)
+            self.model(input_ids=ids, attention_mask=torch.ones_like(ids))
+        return seen
+
+    def projected(self, rows: Any) -> tuple[Any, Any] | None:
+        """W_Q x and W_K x of rows (n, d) without biases, (heads, n, d_k); None where both come out of one module."""
+        import torch
+
+        block = _blocks(self.model)[1][self.number]
+        modules = [_named(block, names) for names in (_QUERY, _KEY)]
+        if any(module is None for module in modules):
+            return None
+        with torch.inference_mode():
+            zero = torch.zeros_like(rows[:1])
+            query, key = (_by_head(module(rows) - module(zero), self.heads) for module in modules)
+        return query, key
+
+
+def fresh_block(width: int = 768, seed: int = 0, vocabulary: int = 30_522) -> TransformerBlock:
+    """A block and an embedding table built and initialised as BERT's (Devlin et al. 2019)."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    heads = max(1, width // 64)
+    config = BertConfig(
+        hidden_size=width,
+        num_attention_heads=heads,
+        intermediate_size=4 * width,
+        num_hidden_layers=1,
+        vocab_size=vocabulary,
+        attn_implementation="eager",
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = BertModel(config, add_pooling_layer=False).eval()
+    table = model.get_input_embeddings().weight.detach()[1:]  # the first is for padding, and zero
+    return TransformerBlock(f"fresh, seed {seed}", model, 0, table, heads, config.max_position_embeddings)
+
+
+def trained_block(loaded: Any, number: int) -> TransformerBlock:
+    """A block of a loaded text model; number: negative ones from the end."""
+    model = loaded.model
+    model.set_attn_implementation("eager")  # the others do not show their scores
+    count = len(_blocks(model)[1])
+    if not -count <= number < count:
+        raise InputError(f"there is no block {number}: {loaded.name} has blocks 0 to {count - 1}.")
+    table = model.get_input_embeddings().weight.detach()
+    heads = int(model.config.num_attention_heads)
+    places = getattr(model.config, "max_position_embeddings", None) or 512
+    return TransformerBlock(
+        f"{loaded.name}, block {number % count}", model, number % count, table, heads, int(places)
+    )
+
+
+def number_of_blocks(loaded: Any) -> int:
+    """How many blocks a loaded model has."""
+    return len(_blocks(loaded.model)[1])
+
+
+def _blocks(model: Any) -> tuple[str, Any]:
+    """The list of a model's blocks, and its name: of all lists of modules the one with most parameters."""
+    import torch
+
+    lists = [(name, m) for name, m in model.named_modules() if isinstance(m, torch.nn.ModuleList)]
+    if not lists:
+        raise InputError(f"{type(model).__name__} has no list of blocks; name a transformer.")
+    return max(lists, key=lambda item: sum(p.numel() for p in item[1].parameters()))
+
+
+@contextmanager
+def _alone(model: Any, number: int) -> Iterator[Any]:
+    """The model with one of its blocks only."""
+    import torch
+
+    name, blocks = _blocks(model)
+    parent, _, last = name.rpartition(".")
+    holder, block = model.get_submodule(parent), blocks[number]
+    setattr(holder, last, torch.nn.ModuleList([block]))
+    try:
+        yield block
+    finally:
+        setattr(holder, last, blocks)
+
+
+@contextmanager
+def _watched(block: Any, rows: Any, seen: Seen, heads: int) -> Iterator[None]:
+    """Give a block these rows instead of its input, and see what comes out of it and its parts."""
+    from torch.overrides import TorchFunctionMode
+
+    class Softmax(TorchFunctionMode):
+        """Keeps the scores that the first softmax over a square map gets, and what it makes of them."""
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            out = func(*args, **(kwargs or {}))
+            if getattr(func, "__name__", "") == "softmax" and out.ndim == 4 and seen.softmax is None:
+                seen.scores, seen.softmax = args[0][0], out[0]
+            return out
+
+    def swap(_: Any, args: Any, kwargs: Any) -> Any:
+        given = rows[None]
+        if args:
+            return (given, *args[1:]), kwargs
+        return args, {**kwargs, "hidden_states": given}
+
+    def keep(_: Any, __: Any, out: Any) -> None:
+        seen.output = (out[0] if isinstance(out, tuple) else out).reshape(rows.shape)
+
+    def keep_query(_: Any, args: Any, out: Any) -> None:
+        seen.query_input, seen.query = args[0][0], _by_head(out[0], heads)
+
+    def keep_key(_: Any, __: Any, out: Any) -> None:
+        seen.key = _by_head(out[0], heads)
+
+    def keep_both(_: Any, args: Any, out: Any) -> None:
+        query, key, _value = out[0].chunk(3, dim=-1)
+        seen.query_input, seen.query, seen.key = args[0][0], _by_head(query, heads), _by_head(key, heads)
+
+    hooks = [block.register_forward_pre_hook(swap, with_kwargs=True), block.register_forward_hook(keep)]
+    for names, hook in ((_QUERY, keep_query), (_KEY, keep_key), ((_ALL,), keep_both)):
+        module = _named(block, names)
+        if module is not None:
+            hooks.append(module.register_forward_hook(hook))
+    try:
+        with Softmax():
+            yield
+    finally:
+        for handle in hooks:
+            handle.remove()
+
+
+def _named(block: Any, names: tuple[str, ...]) -> Any:
+    """The first module of a block with one of these names."""
+    for name, module in block.named_modules():
+        if name.rpartition(".")[2] in names:
+            return module
+    return None
+
+
+def _by_head(rows: Any, heads: int) -> Any:
+    """(t, h d_k) -> (h, t, d_k); keys may have fewer heads than queries, of the same d_k."""
+    width = rows.shape[-1]
+    return rows.reshape(len(rows), heads if width % heads == 0 else 1, -1).transpose(0, 1)
+
+
+def same_scores(seen: Seen) -> bool:
+    """Whether the scores are QKᵀ/√d_k and nothing else: no mask, no rotation by place."""
+    if seen.scores is None or seen.query is None or seen.query.shape != seen.key.shape:
+        return False
+    product = seen.query @ seen.key.transpose(1, 2) / seen.query.shape[-1] ** 0.5
+    return bool((product - seen.scores).abs().max() <= _SAME * product.abs().max())

@@ -1,0 +1,101 @@
+"""What the tables of the norm-variance study say about the paper's claims."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scipy import stats
+
+from isotrope.studies.result import Claim
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The residual up to which the decomposition holds.
+EXACT = 1e-9
+
+#: Minimal slope and maximal R² over layers: "approximately −1" and "1" for BERT and RoBERTa, −0.2 and 0.5 for GPT-2.
+_POST, _PRE = (-1.0, 1.0), (-0.2, 0.5)
+
+#: How near "approximately" is.
+_NEAR = 0.1
+
+
+def decomposition_claims(frame: pd.DataFrame) -> list[Claim]:
+    """The identity, and how the shares change with depth (Figs. 5 and 6)."""
+    worst = float(frame["residual"].max())
+    said = f"Q = M + V_W + V_B holds to {worst:.1e} of Q in every layer."
+    claims = [Claim("agrees" if worst <= EXACT else "contradicts", said, "Eq. 13", worst, 0.0)]
+    for column, what, where in (
+        ("mean_share_window", "M/Q rises with depth", "Fig. 5"),
+        ("within_of_variance_window", "V_W/V rises with depth", "Fig. 6"),
+    ):
+        values = frame[column]
+        if len(frame) < 3 or values.isna().any() or values.nunique() < 2:
+            continue
+        rho = float(stats.spearmanr(range(len(frame)), values).statistic)
+        ends = f"from {values.iloc[0]:.3f} to {values.iloc[-1]:.3f}, rank correlation with depth {rho:.2f}"
+        claims.append(Claim("agrees" if rho > 0.5 else "contradicts", f"{what}: {ends}.", where, rho, 1.0))
+    return claims
+
+
+def trade_off_claims(frame: pd.DataFrame, *, post_norm: bool) -> list[Claim]:
+    """The best layer's slope and R², with their intervals, and where the C.V. of Q is least (Fig. 4)."""
+    usable = frame[frame["variance_on_mean_slope"].notna()]
+    if not len(usable):
+        return [Claim("note", "too few frequent token types for a trade-off of V with M.", "Fig. 4")]
+    kind = "post-LN (BERT, RoBERTa)" if post_norm else "pre-LN (GPT-2)"
+    expected = _POST if post_norm else _PRE
+    claims = []
+    for name, word, value, lowest in (
+        ("variance_on_mean_slope", "slope", expected[0], True),
+        ("variance_on_mean_r2", "R²", expected[1], False),
+    ):
+        best = usable.loc[usable[name].idxmin() if lowest else usable[name].idxmax()]
+        ours, low, high = best[name], best[f"{name}_low"], best[f"{name}_high"]
+        agrees = low - _NEAR <= value <= high + _NEAR if low == low else abs(ours - value) <= _NEAR
+        text = (
+            f"{'lowest' if lowest else 'highest'} {word} of V on M is {ours:.3f} ({low:.3f} to {high:.3f}) in layer "
+            f"{_layer(best)}; the paper finds about {value:g} for {kind} models, on BookCorpus."
+        )
+        claims.append(Claim("agrees" if agrees else "contradicts", text, "Figs. 2 and 4", float(ours), value))
+    place = int(usable["squared_norm_variation"].to_numpy().argmin())
+    inner = 0 < place < len(usable) - 1
+    least = usable.iloc[place]
+    text = f"the C.V. of Q is least ({least['squared_norm_variation']:.3f}) in layer {_layer(least)} of {len(usable)}"
+    claims.append(
+        Claim("agrees" if inner else "contradicts", f"{text}; the paper: in the intermediate layers.", "Fig. 4")
+    )
+    return claims
+
+
+def _layer(row: pd.Series[Any]) -> str:
+    """A layer's name; a row of numbers has made it one with a fraction."""
+    return str(row["layer"]).removesuffix(".0")
+
+
+def frequency_claims(frame: pd.DataFrame) -> list[Claim]:
+    """M falls with frequency and V rises in all layers (Fig. 17)."""
+    claims = []
+    for letter, sign, word in (("M", -1, "falls"), ("V", 1, "rises")):
+        usable = frame[frame[f"log_{letter}_slope"].notna()]
+        against = usable[sign * usable[f"log_{letter}_slope"] < 0]
+        layers = ", ".join(map(str, against["layer"]))
+        text = f"log {letter} {word} with frequency in {len(usable) - len(against)} of {len(usable)} layers"
+        text += f", not in {layers}." if layers else "."
+        claims.append(Claim("contradicts" if layers else "agrees", text, "Fig. 17"))
+    return claims
+
+
+def word_claims(frame: pd.DataFrame) -> list[Claim]:
+    """Words of several tokens have smaller Q, less so in deep layers (Fig. 22)."""
+    several = frame[frame["tokens"] == 2]
+    if not len(several):
+        return [Claim("note", "no frequent word has two tokens or more, so that there is no artefact to see.", "Fig. 22")]
+    first, last = several["Q_ratio"].iloc[0], several["Q_ratio"].iloc[-1]
+    text = (
+        f"words of two tokens have {first:.2f} times the Q of words of one in the first layer, {last:.2f} times in the "
+        "last; the paper: smaller, and less so in deep layers."
+    )
+    agrees = first < 1 and abs(1 - last) < abs(1 - first)
+    return [Claim("agrees" if agrees else "contradicts", text, "Fig. 22", float(first))]
