@@ -131,7 +131,11 @@ def _biased(
     shape = f"{sequences} sequences of {length} rows of the raw embeddings and a common bias"
     tables = [
         Table(f"{name}_block", f"Input, output, scores, queries, keys and softmax of a block given {shape}", frame),
-        Table(f"{name}_fixed_points", "Norm of the bias at which the block leaves the norm as it is, by both readings", fixed),
+        Table(
+            f"{name}_fixed_points",
+            "Norm of the bias at which the block leaves the norm as it is, by both readings",
+            fixed,
+        ),
     ]
     claims = [claim for block in blocks for claim in block_claims(frame[frame["block"] == block.name], width)]
     return Made(tables, [*claims, *fixed_point_claims(fixed, width)])

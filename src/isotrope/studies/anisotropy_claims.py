@@ -17,7 +17,7 @@ INITIAL = 0.02
 _NEAR = 0.1
 
 #: How much the largest weight of a softmax must grow to be called sharper.
-_SHARPER = 1.02
+_SHARPER = 1.002
 
 
 def drift_claims(model: str, layers: pd.DataFrame, drift: pd.DataFrame) -> list[Claim]:

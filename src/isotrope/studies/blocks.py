@@ -57,7 +57,7 @@ class TransformerBlock:
         """W_Q x and W_K x of rows (n, d) without biases, (heads, n, d_k); None where both come out of one module."""
         import torch
 
-        block = _blocks(self.model)[1][self.number]
+        block = block_list(self.model)[1][self.number]
         modules = [_named(block, names) for names in (_QUERY, _KEY)]
         if any(module is None for module in modules):
             return None
@@ -92,23 +92,21 @@ def trained_block(loaded: Any, number: int) -> TransformerBlock:
     """A block of a loaded text model; number: negative ones from the end."""
     model = loaded.model
     model.set_attn_implementation("eager")  # the others do not show their scores
-    count = len(_blocks(model)[1])
+    count = len(block_list(model)[1])
     if not -count <= number < count:
         raise InputError(f"there is no block {number}: {loaded.name} has blocks 0 to {count - 1}.")
     table = model.get_input_embeddings().weight.detach()
     heads = int(model.config.num_attention_heads)
     places = getattr(model.config, "max_position_embeddings", None) or 512
-    return TransformerBlock(
-        f"{loaded.name}, block {number % count}", model, number % count, table, heads, int(places)
-    )
+    return TransformerBlock(f"{loaded.name}, block {number % count}", model, number % count, table, heads, int(places))
 
 
-def number_of_blocks(loaded: Any) -> int:
+def number_ofblock_list(loaded: Any) -> int:
     """How many blocks a loaded model has."""
-    return len(_blocks(loaded.model)[1])
+    return len(block_list(loaded.model)[1])
 
 
-def _blocks(model: Any) -> tuple[str, Any]:
+def block_list(model: Any) -> tuple[str, Any]:
     """The list of a model's blocks, and its name: of all lists of modules the one with most parameters."""
     import torch
 
@@ -123,7 +121,7 @@ def _alone(model: Any, number: int) -> Iterator[Any]:
     """The model with one of its blocks only."""
     import torch
 
-    name, blocks = _blocks(model)
+    name, blocks = block_list(model)
     parent, _, last = name.rpartition(".")
     holder, block = model.get_submodule(parent), blocks[number]
     setattr(holder, last, torch.nn.ModuleList([block]))

@@ -94,6 +94,11 @@ def carry_out(
     return study
 
 
+def finished(output: Path, name: str) -> Part:
+    """A part of a study that is done."""
+    return _part(output / "parts" / slug(name))
+
+
 def _write(folder: Path, part: Part) -> None:
     index = {
         "name": part.name,

@@ -60,9 +60,7 @@ def norm_variance(
             if not (quick and name == "sizes"):
                 tasks.append(Task(f"{model} {name}", partial(make, options, model)))
     settings = options.settings()
-    return carry_out(
-        "norm-variance", PAPER, tasks, settings, options.folder, resume=resume, progress=progress
-    )
+    return carry_out("norm-variance", PAPER, tasks, settings, options.folder, resume=resume, progress=progress)
 
 
 def _scanned(options: Options, model: str) -> Findings:
@@ -77,7 +75,9 @@ def _layers(options: Options, model: str) -> Made:
     rows = []
     for layer in findings.layers:
         by = _readings(findings, layer)
-        q, m, w, b = (by[n].value for n in ("mean_squared_norm", "mean_norm_squared", "within_variance", "between_variance"))
+        q, m, w, b = (
+            by[n].value for n in ("mean_squared_norm", "mean_norm_squared", "within_variance", "between_variance")
+        )
         row: dict[str, Any] = {"layer": layer, "Q": q, "M": m, "V_W": w, "V_B": b, "residual": abs(q - m - w - b) / q}
         for name in _TRADE_OFF:
             row |= {name: by[name].value, f"{name}_low": by[name].low, f"{name}_high": by[name].high}
@@ -113,7 +113,13 @@ def _frequency(options: Options, model: str) -> Made:
     counts = findings.tables["tokens"]
     first = counts[counts["layer"] == str(findings.layers[0])]["n"].to_numpy()
     sizes = pd.DataFrame(
-        [{"types": len(first), "tokens": int(first.sum()), "in window": int(((first >= FEWEST) & (first <= MOST)).sum())}]
+        [
+            {
+                "types": len(first),
+                "tokens": int(first.sum()),
+                "in window": int(((first >= FEWEST) & (first <= MOST)).sum()),
+            }
+        ]
     )
     shown = [
         Table("frequency", f"Q, M and V of a type on log10 of its frequency, by layer, {model}", frame),
@@ -174,7 +180,9 @@ def _post_norm(options: Options, model: str) -> Made:
     findings = _scanned(options, model)
     norms = layer_norms(options.input(model).load())
     frame, claims = variation_by_count(findings.tables["tokens"], findings.layers, norms)
-    return Made([Table("post_norm", f"Q beside ‖γ‖² + ‖β‖² and its C.V. over types of n₀ or more, {model}", frame)], claims)
+    return Made(
+        [Table("post_norm", f"Q beside ‖γ‖² + ‖β‖² and its C.V. over types of n₀ or more, {model}", frame)], claims
+    )
 
 
 def _readings(findings: Findings, layer: Any) -> dict[str, Reading]:

@@ -91,7 +91,9 @@ def word_claims(frame: pd.DataFrame) -> list[Claim]:
     """Words of several tokens have smaller Q, less so in deep layers (Fig. 22)."""
     several = frame[frame["tokens"] == 2]
     if not len(several):
-        return [Claim("note", "no frequent word has two tokens or more, so that there is no artefact to see.", "Fig. 22")]
+        return [
+            Claim("note", "no frequent word has two tokens or more, so that there is no artefact to see.", "Fig. 22")
+        ]
     first, last = several["Q_ratio"].iloc[0], several["Q_ratio"].iloc[-1]
     text = (
         f"words of two tokens have {first:.2f} times the Q of words of one in the first layer, {last:.2f} times in the "

@@ -135,10 +135,14 @@ def _post_norm_claims(frame: pd.DataFrame) -> list[Claim]:
     covered = frame[frame["predicted Q"].notna()]
     where = "Appendix I"
     if not len(covered):
-        return [Claim("note", "no layer's rows come out of a norm, so that the post-LN argument does not apply.", where)]
+        return [
+            Claim("note", "no layer's rows come out of a norm, so that the post-LN argument does not apply.", where)
+        ]
     ratio = covered["mean Q"] / covered["predicted Q"]
     far = float((ratio - 1).abs().max())
-    what = f"Q is {ratio.min():.3f} to {ratio.max():.3f} times ‖γ‖² + ‖β‖² in the {len(covered)} layers that a norm closes"
+    what = (
+        f"Q is {ratio.min():.3f} to {ratio.max():.3f} times ‖γ‖² + ‖β‖² in the {len(covered)} layers that a norm closes"
+    )
     exponents = covered["exponent"].dropna()
     claims = [Claim("agrees" if far < 0.05 else "contradicts", f"{what}; the paper expects about 1.", where, far, 0.0)]
     if len(exponents):

@@ -1,0 +1,1 @@
+"""Numbers that the papers print, as plain tables: facts with their place, never data sets."""
