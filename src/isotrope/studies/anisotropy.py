@@ -51,8 +51,7 @@ def anisotropy(
 
     models, text, texts: as for `norm_variance`. width: of the fresh block, 768 as BERT's. quick: fewer rows and norms.
     """
-    given = {k: v for k, v in locals().items() if k != "width"}
-    options = Options(**given)
+    options = Options.among(locals())
     tasks = [Task(f"{model} layers", partial(_layers, options, model)) for model in options.names]
     tasks.append(Task("fresh block", partial(_fresh, options, width)))
     tasks.append(Task("fresh block signs", partial(_signs, options, width)))

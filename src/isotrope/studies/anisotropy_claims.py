@@ -74,7 +74,9 @@ def _sharpness_claims(name: str, frame: pd.DataFrame) -> list[Claim]:
     claims = [Claim("agrees" if grown > _SHARPER else "contradicts", f"{text}; the paper: sharper.", "Fig. 9", grown)]
     if math.isfinite(last["no_bAx_max"]):
         without = float(last["no_bAx_max"] / first["softmax_max"])
-        text = f"{name}: without the term bᵀAx of the scores it changes {without:.4f} times, so that this term is all of it"
+        text = (
+            f"{name}: without the term bᵀAx of the scores it grows {without:.4f} times, so that this term is all of it"
+        )
         if abs(without - 1) > 0.1 * abs(grown - 1) + 1e-3:
             text = f"{name}: without the term bᵀAx of the scores it still changes {without:.4f} times"
         claims.append(Claim("note", f"{text}.", "Fig. 9", without, 1.0))

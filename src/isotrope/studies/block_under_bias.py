@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ def fixed_points(block: TransformerBlock, inputs: Inputs, records: Sequence[dict
 
 
 def _root(gap: Callable[[float], float], known: Sequence[tuple[float, float]]) -> float:
-    for (low, below), (high, above) in zip(known, known[1:], strict=False):
+    for (low, below), (high, above) in itertools.pairwise(known):
         if below == 0 or below * above < 0:
             return float(low if below == 0 else brentq(gap, low, high, xtol=_NEAR, rtol=1e-6))
     return math.nan

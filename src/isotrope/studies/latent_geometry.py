@@ -57,13 +57,12 @@ def latent_geometry(
     """Table 2 from the authors' files, and the models with more and more noise on their weights, measured again.
 
     data: a folder with `latent_geometry/`. text: of the sequences. alphas: shares of noise; seeds: so many from `seed`
-    on, of which the median is shown. score: gives GLUE scores of each noisy model, without which there are only measures.
+    on, of which the median is shown. score: gives GLUE scores of each noisy model; without it there are only measures.
     """
     chosen = tuple(alphas) if alphas is not None else _QUICK_ALPHAS if quick else ALPHAS
     if seeds < 1:
         raise InputError(f"got {seeds} seeds, expected at least one.")
-    skipped = ("alphas", "seeds", "score", "chosen")
-    options = Options(**{k: v for k, v in locals().items() if k not in skipped and k != "skipped"})
+    options = Options.among(locals())
     folder = options.data_folder("latent_geometry")
     tasks = [
         Task("published table 2", lambda: table_2(read_models(folder))),
@@ -71,7 +70,7 @@ def latent_geometry(
         Task("published correlations", lambda: correlations(read_models(folder))),
         Task("sample", partial(_sample, options)),
     ]
-    cases = [(kind, alpha, number) for kind, alpha, number in _cases(chosen, 1 if quick else seeds, seed)]
+    cases = _cases(chosen, 1 if quick else seeds, seed)
     for model in options.names:
         tasks += [Task(_name(model, *case), partial(_measured, options, model, *case, score=score)) for case in cases]
         names = [_name(model, *case) for case in cases]

@@ -53,7 +53,7 @@ def norm_variance(
     models: hub ids, folders or GGUF files; none for the embedded one. text: as for a scan; texts: at most so many.
     quick: less text, and no smaller corpora. output: a folder for tables and runs.
     """
-    options = Options(**{k: v for k, v in locals().items()})
+    options = Options.among(locals())
     tasks = []
     for model in options.names:
         for name, make in _PARTS.items():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -49,6 +49,11 @@ class Options:
             raise InputError(f"the seed is {self.seed}, expected 0 to {2**31 - 1:,}.")
         if len(set(self.names)) < len(self.names):
             raise InputError(f"the models {', '.join(self.names)} are not all different; name each once.")
+
+    @classmethod
+    def among(cls, given: Mapping[str, Any]) -> Options:
+        """The options that are among the given arguments of a function."""
+        return cls(**{f.name: given[f.name] for f in fields(cls) if f.name in given})
 
     @property
     def folder(self) -> Path:
@@ -96,9 +101,14 @@ class Options:
     def run_folder(self, name: str) -> Path:
         return self.folder / "runs" / slug(name)
 
+    @property
+    def data_root(self) -> str | Path | None:
+        """The folder of the data sets, None where none is named."""
+        return self.data if self.data is not None else os.environ.get("ISOTROPE_DATA")
+
     def data_folder(self, name: str) -> Path:
         """A folder of the data: `data` itself, or the one of this name in it or in ISOTROPE_DATA."""
-        root = self.data if self.data is not None else os.environ.get("ISOTROPE_DATA")
+        root = self.data_root
         if root is None:
             raise InputError(f"the study needs the folder {name} of the data sets; name it with --data.")
         place = Path(root) / name

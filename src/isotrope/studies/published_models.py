@@ -72,8 +72,9 @@ def table_2(models: pd.DataFrame) -> Made:
         for column in ("bert_small", "roberta", "mse"):
             if abs(row[column] - row[f"{column}_printed"]) > NEAR:
                 wrong += (name, column) not in MISPRINTS
-                text = f"{name}, {column}: printed {row[f'{column}_printed']:.3f}, the authors' files give {row[column]:.3f}."
-                claims.append(Claim("misprint", text, "Table 2", row[column], row[f"{column}_printed"]))
+                ours, theirs = row[column], row[f"{column}_printed"]
+                text = f"{name}, {column}: printed {theirs:.3f}, the authors' files give {ours:.3f}."
+                claims.append(Claim("misprint", text, "Table 2", ours, theirs))
     cells = 3 * len(rows)
     text = f"{cells - len(claims)} of the {cells} numbers come out of the authors' files within 0.001."
     claims.insert(0, Claim("contradicts" if wrong else "agrees", text, "Table 2"))
@@ -135,8 +136,8 @@ def _skill_claims(frame: pd.DataFrame, plain: dict[str, float]) -> list[Claim]:
     worse = int((single["mse"] > plain["training mean"]).sum())
     text = (
         f"on the 13 other models {PATCHINESS} has an MSE of {patchiness:.3f}, worse than the training mean "
-        f"({plain['training mean']:.3f}), as {worse} of {len(single)} measures are; the best, {best['regression']}, has "
-        f"{best['mse']:.3f}, worse than their own mean ({plain['their own mean']:.3f})."
+        f"({plain['training mean']:.3f}), as {worse} of {len(single)} measures are; the best, {best['regression']}, "
+        f"has {best['mse']:.3f}, worse than their own mean ({plain['their own mean']:.3f})."
     )
     return [Claim("contradicts", f"{text} No measure predicts them.", "Table 2", patchiness, plain["training mean"])]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -69,7 +70,7 @@ def _frequencies(texts: Sequence[str]) -> tuple[Counter[str], Counter[tuple[str,
     for text in texts:
         split = text.split()
         words.update(split)
-        pairs.update(zip(split, split[1:], strict=False))
+        pairs.update(itertools.pairwise(split))
         lengths[len(split)] += 1
     return words, pairs, lengths
 

@@ -1,0 +1,50 @@
+"""The theorem of Yan et al. 2022: no token is further from the top k directions of its sequence than σ_{k+1}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isotrope.statistics import Sample
+
+#: Directions kept, as shares of a sequence's rows, besides one.
+_SHARES = (0.25, 0.5)
+
+#: Sequences of a layer that are looked at, at most.
+_SEQUENCES = 200
+
+
+def rank_bound(sample: Sample, most: int = _SEQUENCES) -> list[dict[str, Any]]:
+    """For one, a quarter and half of the directions: how far tokens are from them at most, beside the bound.
+
+    bound: mean over sequences of σ_{k+1}. distance: mean of the furthest token's. tightest: the largest share of the
+    bound that a token reaches in any sequence; the theorem says at most 1. slack: mean of 1 − distance/bound.
+    """
+    known, values = sample.rows, np.asarray(sample.values, dtype=np.float64)
+    ends = np.append(known.starts(), len(values))
+    found: dict[str, list[tuple[float, float]]] = {}
+    for begin, end in list(zip(ends[:-1], ends[1:], strict=True))[:most]:
+        rows = values[begin:end]
+        if min(rows.shape) < 3:
+            continue
+        left, singular, _ = np.linalg.svd(rows, full_matrices=False)
+        parts = (left * singular) ** 2
+        for name, k in {"1": 1} | {f"{s:g} of the rows": max(1, int(s * len(rows))) for s in _SHARES}.items():
+            if k < len(singular) and singular[k] > 1e-9 * singular[0]:
+                found.setdefault(name, []).append((float(np.sqrt(parts[:, k:].sum(axis=1).max())), float(singular[k])))
+    rows_ = []
+    for name, pairs in found.items():
+        distance, bound = np.array(pairs).T
+        share = distance / bound
+        rows_.append(
+            {
+                "directions": name,
+                "sequences": len(pairs),
+                "bound": float(bound.mean()),
+                "distance": float(distance.mean()),
+                "tightest": float(share.max()),
+                "slack": float(1 - share.mean()),
+            }
+        )
+    return rows_

@@ -1,0 +1,87 @@
+"""What the tables of the uniformity study say about the paper's claims."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scipy import stats
+
+from isotrope.evaluation.sts import MEAN
+from isotrope.studies.result import Claim
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What each row of α's best is called: chosen on the very scores that it is then shown with, as the paper does.
+BEST = "softdecay, best α"
+
+#: Rounding of a bound that is met exactly.
+_EXACT = 1 + 1e-6
+
+
+def depth_claims(model: str, frame: pd.DataFrame) -> list[Claim]:
+    """Skewness and uniformity rise with depth, the median singular value falls (Fig. 2)."""
+    claims = []
+    for name, sign in (
+        ("sequence_spectral_skewness", 1),
+        ("sequence_spectral_median", -1),
+        ("sequence_uniformity", 1),
+        ("cls_uniformity", 1),
+    ):
+        values = frame[name]
+        if values.isna().any() or len(values) < 3 or values.nunique() < 2:
+            continue
+        rho = float(stats.spearmanr(range(len(values)), values).statistic)
+        word = "rises" if sign > 0 else "falls"
+        text = (
+            f"{name} of {model} goes from {values.iloc[0]:.3f} to {values.iloc[-1]:.3f}, rank correlation with depth "
+            f"{rho:.2f}; the paper: {word} in BERT."
+        )
+        claims.append(Claim("agrees" if sign * rho > 0.5 else "contradicts", text, "Fig. 2", rho, float(sign)))
+    return claims
+
+
+def bound_claims(frame: pd.DataFrame) -> list[Claim]:
+    """No token is further than the bound, and how loose it is."""
+    worst, low, high = frame["tightest"].max(), frame["slack"].min(), frame["slack"].max()
+    text = (
+        f"the furthest token reaches {worst:.3f} of the theorem's bound; on average over sequences "
+        f"{low:.0%} to {high:.0%} of the bound are slack."
+    )
+    return [Claim("agrees" if worst <= _EXACT else "contradicts", text, "Theorem", float(worst), 1.0)]
+
+
+def best_alpha(scores: pd.DataFrame) -> pd.DataFrame:
+    """A row for each set with the best of SoftDecay's α's, where there are several."""
+    tried = scores[scores["repair"].str.startswith("softdecay:")]
+    if tried["repair"].nunique() < 2:
+        return tried.head(0)
+    best = tried.loc[tried.groupby("set", sort=False)["spearman"].idxmax()]
+    return best.assign(repair=BEST)
+
+
+def sts_claims(model: str, protocol: str, scores: pd.DataFrame, differences: pd.DataFrame) -> list[Claim]:
+    """Whether SoftDecay gains over no repair and over whitening, as Table 1 has it."""
+    over = MEAN if (scores["set"] == MEAN).any() else str(scores["set"].iloc[0])
+    here = scores[scores["set"] == over].set_index("repair")["spearman"]
+    names = [name for name in here.index if name.startswith("softdecay:")]
+    if not names:
+        return []
+    fixed = next((name for name in names if "-0.6" in name), names[0])
+    gained = differences[(differences["set"] == over) & (differences["metric"] == "spearman")].set_index("repair")
+    claims = []
+    for repair in [fixed, *(["whitening"] if "whitening" in gained.index else [])]:
+        row = gained.loc[repair]
+        gains = row["low"] > 0
+        text = (
+            f"{repair} changes {model} by {row['difference']:+.2f} points ({row['low']:+.2f} to {row['high']:+.2f}) on "
+            f"{over}, protocol {protocol}; the paper: gains on all of its models."
+        )
+        claims.append(Claim("agrees" if gains else "contradicts", text, "Table 1", float(row["difference"])))
+    if "whitening" in here.index:
+        ahead = float(here[fixed] - here["whitening"])
+        text = (
+            f"{fixed} is {ahead:+.2f} points from whitening on {over}, protocol {protocol}, {model}; the paper: ahead."
+        )
+        claims.append(Claim("agrees" if ahead > 0 else "contradicts", text, "Table 1", ahead))
+    return claims
