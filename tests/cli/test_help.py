@@ -37,6 +37,13 @@ finally:
         ["evaluate", "--help"],
         ["evaluate", "sts", "--help"],
         ["evaluate", "retrieval", "--help"],
+        ["study", "--help"],
+        ["study", "uniformity", "--help"],
+        ["study", "anisotropy", "--help"],
+        ["study", "latent-geometry", "--help"],
+        ["study", "latent-geometry", "predict", "--help"],
+        ["study", "norm-variance", "--help"],
+        ["study", "all", "--help"],
         ["--version"],
     ],
 )

@@ -18,6 +18,7 @@ from isotrope.cli.compare import compare
 from isotrope.cli.evaluate import evaluate
 from isotrope.cli.repair import repair
 from isotrope.cli.scan import scan
+from isotrope.cli.study import study
 from isotrope.errors import IsotropeError
 
 app = typer.Typer(
@@ -33,6 +34,7 @@ app.command()(advise)
 app.command()(build)
 app.add_typer(repair)
 app.add_typer(evaluate)
+app.add_typer(study)
 
 
 def _version(asked: bool) -> None:

@@ -136,7 +136,7 @@ def _watched(block: Any, rows: Any, seen: Seen, heads: int) -> Iterator[None]:
     """Give a block these rows instead of its input, and see what comes out of it and its parts."""
     from torch.overrides import TorchFunctionMode
 
-    class Softmax(TorchFunctionMode):
+    class Softmax(TorchFunctionMode):  # type: ignore[misc]
         """Keeps the scores that the first softmax over a square map gets, and what it makes of them."""
 
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

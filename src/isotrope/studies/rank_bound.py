@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ def rank_bound(sample: Sample, most: int = _SEQUENCES) -> list[dict[str, Any]]:
     known, values = sample.rows, np.asarray(sample.values, dtype=np.float64)
     ends = np.append(known.starts(), len(values))
     found: dict[str, list[tuple[float, float]]] = {}
-    for begin, end in list(zip(ends[:-1], ends[1:], strict=True))[:most]:
+    for begin, end in list(itertools.pairwise(ends))[:most]:
         rows = values[begin:end]
         if min(rows.shape) < 3:
             continue

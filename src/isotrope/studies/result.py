@@ -102,7 +102,11 @@ class Study:
         order = ("contradicts", "misprint", "agrees", "note")
         claims = sorted(self.claims, key=lambda claim: order.index(claim.outcome))
         said = [f"- **{c.outcome}**{f' ({c.where})' if c.where else ''}: {c.text}" for c in claims]
-        tables = [f"## {part.name}\n\n" + "\n\n".join(t.to_markdown() for t in part.tables) for part in self.parts]
+        tables = [
+            f"## {part.name}\n\n" + "\n\n".join(t.to_markdown() for t in part.tables)
+            for part in self.parts
+            if part.tables
+        ]
         return "\n\n".join([f"# Study: {self.name}", self.paper, "\n".join(said), *tables]) + "\n"
 
 

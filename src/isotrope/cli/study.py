@@ -1,0 +1,213 @@
+"""isotrope study: the papers' experiments as whole protocols."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from isotrope.cli import one_space as space
+from isotrope.cli.study_predict import predict
+
+if TYPE_CHECKING:
+    from isotrope.studies.result import Study
+
+study = typer.Typer(name="study", help="Repeat a paper's experiments on your models, its numbers beside yours.")
+
+Models: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Hub ids, folders or GGUF files, with commas between.", show_default="embedded all-MiniLM-L6-v2"),
+]
+Text: TypeAlias = Annotated[
+    str | None, typer.Option(help="Text file, folder, dataset id.", show_default="Python manual")
+]
+Data: TypeAlias = Annotated[Path | None, typer.Option(help="Folder of the data sets.", show_default="$ISOTROPE_DATA")]
+Texts: TypeAlias = Annotated[int | None, typer.Option(help="At most so many texts.", show_default="all")]
+Quick: TypeAlias = Annotated[bool, typer.Option("--quick", help="Minutes instead of hours: less of everything.")]
+Seed: TypeAlias = Annotated[int, typer.Option(help="Of all that is drawn.")]
+Output: TypeAlias = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Folder to write.", show_default="a new one")
+]
+Resume: TypeAlias = Annotated[bool, typer.Option("--resume", help="Go on with a stopped study.")]
+
+
+@study.callback(invoke_without_command=True)
+def _options(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@study.command()
+def uniformity(
+    models: Models = None,
+    text: Text = None,
+    data: Data = None,
+    texts: Texts = None,
+    quick: Quick = False,
+    seed: Seed = 0,
+    batch_size: space.BatchSize = None,
+    device: space.Device = "auto",
+    output: Output = None,
+    resume: Resume = False,
+    json: space.Json = False,
+) -> None:
+    """Spectra and uniformity by layer, the theorem's bound, STS and what repairs change (Yan et al. 2022)."""
+    given = locals()
+    from isotrope.studies.uniformity import uniformity as run
+
+    _run(run, "uniformity", given)
+
+
+@study.command()
+def anisotropy(
+    models: Models = None,
+    text: Text = None,
+    texts: Texts = None,
+    width: Annotated[int, typer.Option(help="Of the fresh block.")] = 768,
+    quick: Quick = False,
+    seed: Seed = 0,
+    batch_size: space.BatchSize = None,
+    device: space.Device = "auto",
+    output: Output = None,
+    resume: Resume = False,
+    json: space.Json = False,
+) -> None:
+    """Mean cosine and drift by layer, and blocks under a common bias (Godey et al. 2024)."""
+    given = locals()
+    from isotrope.studies.anisotropy import anisotropy as run
+
+    _run(run, "anisotropy", given)
+
+
+@study.command("norm-variance")
+def norm_variance(
+    models: Models = None,
+    text: Text = None,
+    texts: Texts = None,
+    quick: Quick = False,
+    seed: Seed = 0,
+    batch_size: space.BatchSize = None,
+    device: space.Device = "auto",
+    output: Output = None,
+    resume: Resume = False,
+    json: space.Json = False,
+) -> None:
+    """Norm and variance of token types by layer, and what explains them (Yamagiwa and Shimodaira 2024)."""
+    given = locals()
+    from isotrope.studies.norm_variance import norm_variance as run
+
+    _run(run, "norm-variance", given)
+
+
+@study.command("all")
+def all_(
+    models: Annotated[list[str] | None, typer.Argument(help="Hub ids, folders or GGUF files.")] = None,
+    text: Text = None,
+    data: Data = None,
+    quick: Quick = False,
+    seed: Seed = 0,
+    batch_size: space.BatchSize = None,
+    device: space.Device = "auto",
+    output: Output = None,
+    resume: Resume = False,
+    json: space.Json = False,
+) -> None:
+    """All four studies, with one page over them."""
+    given = locals()
+    from isotrope.studies.all_studies import all_studies as run
+
+    _run(run, "all", given)
+
+
+_latent = typer.Typer(name="latent-geometry", help="Whether geometry foretells GLUE (Marbut, Chandler and Wheeler).")
+_latent.command()(predict)
+study.add_typer(_latent)
+
+
+@_latent.callback(invoke_without_command=True)
+def latent_geometry(
+    context: typer.Context,
+    models: Models = None,
+    text: Text = None,
+    data: Data = None,
+    alphas: Annotated[
+        str | None, typer.Option(help="Shares of noise, e.g. 0,0.05,0.2.", show_default="ten from 0 to 1")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Seeds of the noise.")] = 3,
+    quick: Quick = False,
+    seed: Seed = 0,
+    batch_size: space.BatchSize = None,
+    device: space.Device = "auto",
+    output: Output = None,
+    resume: Resume = False,
+    json: space.Json = False,
+) -> None:
+    """Table 2 again from the authors' files, and your models under more and more noise, measured."""
+    given = locals()
+    if context.invoked_subcommand is not None:
+        return
+    from isotrope.studies.latent_geometry import latent_geometry as run
+
+    del given["context"]
+    _run(run, "latent-geometry", given | {"alphas": None if alphas is None else _numbers(alphas)})
+
+
+def _numbers(text: str) -> list[float]:
+    from isotrope.errors import InputError
+
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"got the shares of noise {text!r}, expected numbers with commas between.") from None
+
+
+def _run(run: Any, name: str, given: dict[str, Any]) -> None:
+    """Carry a study out, and say what it found."""
+    from isotrope.cli.evaluation_words import listed
+    from isotrope.cli.terminal import Bar, warnings_told
+    from isotrope.errors import InputError
+
+    given = dict(given)
+    json, output, models = given.pop("json"), given.pop("output"), given.pop("models")
+    if given["resume"] and output is None:
+        raise InputError("there is nothing to resume without the study's folder; name it with -o.")
+    folder = output or _fresh_folder(name)
+    chosen = listed(models) if isinstance(models, str) else models or []
+    with Bar(quiet=json) as bar, warnings_told():
+        found = run(output=folder, models=chosen, progress=bar, **given)
+    studies = found if isinstance(found, list) else [found]
+    if json:
+        import json as library
+
+        data = [one.to_dict() for one in studies]
+        typer.echo(library.dumps(data[0] if not isinstance(found, list) else {"studies": data}, allow_nan=False))
+        return
+    for one in studies:
+        _show(one)
+    page = "study.md" if not isinstance(found, list) else "studies.md"
+    typer.echo(f"\nResults: {folder}/ ({page}, parts/ with every table as CSV and JSON, runs/)")
+
+
+_STYLES = {"contradicts": "red", "misprint": "yellow", "agrees": "green", "note": "dim"}
+
+
+def _show(found: Study) -> None:
+    """What the paper says and what was found, contradictions first."""
+    from rich.text import Text as Line
+
+    from isotrope.cli.terminal import console
+
+    out = console()
+    out.print(f"{found.name}: {found.paper}", style="bold", soft_wrap=True)
+    for outcome, style in _STYLES.items():
+        for claim in (c for c in found.claims if c.outcome == outcome):
+            where = f" ({claim.where})" if claim.where else ""
+            out.print(Line(f"{outcome}{where}: {claim.text}", style=style), soft_wrap=True)
+
+
+def _fresh_folder(name: str) -> Path:
+    """A new folder for a study that was given none."""
+    from datetime import datetime
+
+    return Path("isotrope-studies") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"

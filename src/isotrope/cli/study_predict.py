@@ -1,0 +1,85 @@
+"""isotrope study latent-geometry predict: a GLUE average from geometry, and what it is worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from isotrope.cli import one_space as space
+
+if TYPE_CHECKING:
+    from isotrope.studies.glue_prediction import Predictions
+
+
+def predict(
+    model: Annotated[str, typer.Argument(help="Hub id, folder or GGUF file.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder with latent_geometry/ and wikitext-2/.", show_default="$ISOTROPE_DATA"),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the sequences and quantizers.")] = 0,
+    batch_size: space.BatchSize = None,
+    device: space.Device = "auto",
+    json: space.Json = False,
+) -> None:
+    """Predict a GLUE average from each measure of the last layer, with the measure's known skill beside it."""
+    import os
+
+    from isotrope.cli.terminal import Bar
+    from isotrope.errors import InputError
+    from isotrope.studies.glue_prediction import predict_glue
+
+    place = data if data is not None else os.environ.get("ISOTROPE_DATA")
+    if place is None:
+        raise InputError("the prediction needs the authors' files and WikiText-2; name their folder with --data.")
+    with Bar(quiet=json) as bar:
+        found = predict_glue(model, data=place, seed=seed, batch_size=batch_size, device=device, progress=bar)
+    if json:
+        import json as library
+
+        typer.echo(library.dumps(found.to_dict(), allow_nan=False))
+    else:
+        _show(found)
+
+
+def _show(found: Predictions) -> None:
+    """One line for each measure, and in words what that is worth."""
+    from rich.table import Table
+
+    from isotrope.cli.terminal import console
+
+    out = console()
+    fitted = f"with the architecture {found.architecture}" if found.architecture else "without an architecture"
+    out.print(f"{found.model}: GLUE average from {found.rows:,} tokens of the last layer, {fitted}", style="bold")
+    table = Table(box=None, pad_edge=False)
+    for column in (
+        "measure",
+        "value",
+        "GLUE",
+        "95 % interval",
+        "R²",
+        "r BERT-small",
+        "r RoBERTa",
+        "error on 13 others",
+    ):
+        table.add_column(column, justify="left" if column == "measure" else "right")
+    for p in sorted(found.predictions, key=lambda p: p.error):
+        table.add_row(
+            p.measure,
+            f"{p.value:.4g}",
+            f"{100 * p.glue:.1f}" if p.inside else f"({100 * p.glue:.1f})",
+            f"{100 * p.low:.0f} to {100 * p.high:.0f}",
+            *(f"{v:.2f}" for v in (p.r2, p.r_bert_small, p.r_roberta)),
+            f"{100 * p.error:.1f}",
+            style=None if p.inside else "dim",
+        )
+    out.print(table)
+    out.print(
+        f"Known skill: on the 13 other models the plain guess {100 * found.guess:.1f}, the mean of the calibration, is off by "
+        f"{100 * found.guess_error:.1f} points; their own mean would be by {100 * found.spread:.1f}. No measure beats that.",
+        soft_wrap=True,
+    )
+    for warning in found.warnings:
+        out.print(f"with care: {warning}", style="dim", soft_wrap=True)

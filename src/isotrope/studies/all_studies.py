@@ -1,0 +1,63 @@
+"""All four studies of some models, with one page over them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from isotrope.errors import InputError
+from isotrope.store import write_text
+from isotrope.studies.anisotropy import anisotropy
+from isotrope.studies.latent_geometry import latent_geometry
+from isotrope.studies.norm_variance import norm_variance
+from isotrope.studies.options import Options
+from isotrope.studies.result import Study
+from isotrope.studies.uniformity import uniformity
+
+#: The studies by name, in the order of the papers, and whether they read data sets.
+STUDIES: dict[str, tuple[Any, bool]] = {
+    "uniformity": (uniformity, True),
+    "anisotropy": (anisotropy, False),
+    "latent-geometry": (latent_geometry, True),
+    "norm-variance": (norm_variance, False),
+}
+
+
+def all_studies(
+    *,
+    output: str | Path,
+    models: Sequence[str | Path] = (),
+    text: str | Path | Sequence[str] | None = None,
+    data: str | Path | None = None,
+    quick: bool = False,
+    seed: int = 0,
+    batch_size: int | None = None,
+    device: str = "auto",
+    resume: bool = False,
+    progress: Any = None,
+) -> list[Study]:
+    """Each study in a folder of its own below `output`, and `studies.md` and `studies.json` over all.
+
+    Without the authors' files of latent geometry (`data`), that study is left out.
+    """
+    options = Options.among(locals())
+    given = {name: value for name, value in locals().items() if name not in ("output", "data", "options")}
+    done = []
+    for name, (run, reads) in STUDIES.items():
+        if name == "latent-geometry" and not _has_models(options):
+            continue
+        more = {"data": data} if reads else {}
+        done.append(run(output=options.folder / name, **given, **more))
+    write_text(options.folder / "studies.md", "\n".join(study.to_markdown() for study in done))
+    everything = {"studies": [study.to_dict() for study in done]}
+    write_text(options.folder / "studies.json", json.dumps(everything, indent=1, ensure_ascii=False, allow_nan=False))
+    return done
+
+
+def _has_models(options: Options) -> bool:
+    try:
+        return (options.data_folder("latent_geometry") / "alt_model_metrics.csv").is_file()
+    except InputError:
+        return False
