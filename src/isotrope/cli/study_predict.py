@@ -76,9 +76,11 @@ def _show(found: Predictions) -> None:
             style=None if p.inside else "dim",
         )
     out.print(table)
+    best = min((p.error for p in found.predictions), default=float("nan"))
     out.print(
-        f"Known skill: on the 13 other models the plain guess {100 * found.guess:.1f}, the mean of the calibration, is off by "
-        f"{100 * found.guess_error:.1f} points; their own mean would be by {100 * found.spread:.1f}. No measure beats that.",
+        f"Known skill: on the 13 other models the best measure is off by {100 * best:.1f} points; the plain guess "
+        f"{100 * found.guess:.1f}, the mean of the calibration, by {100 * found.guess_error:.1f}; their own mean by "
+        f"{100 * found.spread:.1f}, which no measure beats.",
         soft_wrap=True,
     )
     for warning in found.warnings:

@@ -22,7 +22,7 @@ _SHARPER = 1.002
 
 def drift_claims(model: str, layers: pd.DataFrame, drift: pd.DataFrame) -> list[Claim]:
     """Whether some layer is anisotropic, and whether drift goes with it."""
-    worst = layers.loc[layers["mean_cosine"].idxmax()]
+    worst = layers.iloc[int(layers["mean_cosine"].to_numpy().argmax())]
     found = bool(worst["mean_cosine"] > 0.2)
     text = f"the highest mean cosine of {model} is {worst['mean_cosine']:.3f}, in layer {worst['layer']}"
     said = "the paper finds some anisotropic layer in almost every transformer"

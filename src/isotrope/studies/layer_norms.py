@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ class LayerNorm(NamedTuple):
 
     def variation(self, fewest: int) -> float:
         """What the C.V. of Q over types of at least so many occurrences is of the order of."""
-        return abs(self.gamma_square + self.beta_gamma) / self.predicted / fewest**0.5
+        return abs(self.gamma_square + self.beta_gamma) / self.predicted / math.sqrt(fewest)
 
 
 def layer_norms(loaded: Loaded) -> dict[Layer, LayerNorm]:

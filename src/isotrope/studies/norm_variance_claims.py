@@ -51,7 +51,7 @@ def trade_off_claims(frame: pd.DataFrame, *, post_norm: bool) -> list[Claim]:
         ("variance_on_mean_slope", "slope", expected[0], True),
         ("variance_on_mean_r2", "R²", expected[1], False),
     ):
-        best = usable.loc[usable[name].idxmin() if lowest else usable[name].idxmax()]
+        best = usable.iloc[int((usable[name] * (1 if lowest else -1)).to_numpy().argmin())]
         ours, low, high = best[name], best[f"{name}_low"], best[f"{name}_high"]
         agrees = low - _NEAR <= value <= high + _NEAR if low == low else abs(ours - value) <= _NEAR
         text = (

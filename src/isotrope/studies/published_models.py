@@ -131,7 +131,7 @@ def _r2_claims(frame: pd.DataFrame) -> list[Claim]:
 def _skill_claims(frame: pd.DataFrame, plain: dict[str, float]) -> list[Claim]:
     """The sober fact about the other models."""
     single = frame[frame["regression"].isin([f"{name} + architecture" for name in _MEASURES])]
-    best = single.loc[single["mse"].idxmin()]
+    best = single.iloc[int(single["mse"].to_numpy().argmin())]
     patchiness = float(single.set_index("regression")["mse"][f"{PATCHINESS} + architecture"])
     worse = int((single["mse"] > plain["training mean"]).sum())
     text = (

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from isotrope.errors import InputError
 
 #: Words of a sequence (Marbut, Chandler and Wheeler, Section 3.2), samples that are tried, and the sequences drawn.
 SHORTEST, LONGEST, TRIED, SEQUENCES = 3, 50, 10, 5_000
+
+T = TypeVar("T")
 
 _HEADING = re.compile(r"\s*=.*=\s*")
 _END = re.compile(r"(?<=[.!?]) +(?=\S)")
@@ -58,8 +61,9 @@ def representative(texts: Sequence[str], count: int = SEQUENCES, *, seed: int = 
     for number in range(TRIED):
         chosen = np.sort(np.random.default_rng([seed, number]).choice(len(texts), size=count, replace=False))
         sample = [texts[i] for i in chosen]
-        parts = zip(_frequencies(sample), whole, strict=True)
-        drawn.append(Representative(sample, *(_distance(part, of) for part, of in parts)))
+        words, pairs, lengths = _frequencies(sample)
+        near = _distance(words, whole[0]), _distance(pairs, whole[1]), _distance(lengths, whole[2])
+        drawn.append(Representative(sample, *near))
     return sorted(drawn, key=lambda sample: sample.distance)
 
 
@@ -75,7 +79,7 @@ def _frequencies(texts: Sequence[str]) -> tuple[Counter[str], Counter[tuple[str,
     return words, pairs, lengths
 
 
-def _distance(one: Counter[object], other: Counter[object]) -> float:  # type: ignore[type-var]
+def _distance(one: Counter[T], other: Counter[T]) -> float:
     """Total variation: half the sum of the differences of the shares."""
     here, there = sum(one.values()), sum(other.values())
     return sum(abs(one[key] / here - other[key] / there) for key in one.keys() | other.keys()) / 2

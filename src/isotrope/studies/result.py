@@ -42,7 +42,7 @@ class Table:
 
     def records(self) -> list[dict[str, Any]]:
         """Its rows as plain data, None where a number is undefined."""
-        return [{k: plain(v) for k, v in row.items()} for row in self.frame.to_dict("records")]
+        return [{str(k): plain(v) for k, v in row.items()} for row in self.frame.to_dict("records")]
 
     def to_markdown(self) -> str:
         """The table for people, four digits of each number."""

@@ -19,7 +19,7 @@ def space_measures(rows: NDArray[np.floating[Any]], *, seed: int = 0) -> dict[st
     points = Points.of(usable)
     statistics: dict[Any, Any] = {"moments": Moments.of(usable), "sample": points}
     for kind in ("additive", "product"):
-        statistics[kind] = Cells.of(points, kind, seed=seed)  # type: ignore[arg-type]
+        statistics[kind] = Cells.of(points, kind, seed=seed)
     found = {}
     for name in TABLE_2:
         measure = get(name)

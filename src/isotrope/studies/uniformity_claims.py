@@ -56,7 +56,7 @@ def best_alpha(scores: pd.DataFrame) -> pd.DataFrame:
     tried = scores[scores["repair"].str.startswith("softdecay:")]
     if tried["repair"].nunique() < 2:
         return tried.head(0)
-    best = tried.loc[tried.groupby("set", sort=False)["spearman"].idxmax()]
+    best = tried.sort_values("spearman", ascending=False).drop_duplicates("set")
     return best.assign(repair=BEST)
 
 

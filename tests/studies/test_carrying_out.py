@@ -1,0 +1,76 @@
+"""A study is carried out part by part, and a stopped one goes on."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from isotrope.errors import StoreError
+from isotrope.studies.carrying_out import Made, Task, carry_out
+from isotrope.studies.result import Claim, Study, Table
+
+FRAME = pd.DataFrame({"layer": [0, 1], "value": [0.25, math.nan]})
+
+
+def part(made: list[str], name: str, *, fails: bool = False) -> Task:
+    def make() -> Made:
+        made.append(name)
+        if fails:
+            raise RuntimeError("stopped")
+        return Made(
+            [Table("numbers", f"Numbers of {name}", FRAME)], [Claim("contradicts", f"{name} is not so.", "Fig. 1")]
+        )
+
+    return Task(name, make)
+
+
+def run(tasks: list[Task], folder: Path, *, resume: bool = False, seed: int = 0) -> Study:
+    return carry_out("example", "A paper", tasks, {"seed": seed}, folder, resume=resume)
+
+
+def test_every_table_is_there_as_csv_json_and_page(tmp_path: Path) -> None:
+    study = run([part([], "one"), part([], "org/two")], tmp_path / "s")
+    assert pd.read_csv(tmp_path / "s/parts/one/numbers.csv").equals(FRAME)
+    assert json.loads((tmp_path / "s/parts/two/numbers.json").read_text()) == [
+        {"layer": 0, "value": 0.25},
+        {"layer": 1, "value": None},
+    ]
+    page = (tmp_path / "s/study.md").read_text()
+    assert "Numbers of org/two" in page
+    assert "| 0 | 0.25 |" in page
+    assert "**contradicts** (Fig. 1): one is not so." in page
+    whole = json.loads((tmp_path / "s/study.json").read_text())
+    assert [claim["part"] for claim in whole["claims"]] == ["one", "org/two"]
+    assert whole["tables"]["one"]["numbers"][0] == {"layer": 0, "value": 0.25}
+    assert study.table("one", "numbers").equals(FRAME)
+
+
+def test_a_stopped_study_goes_on_with_what_is_not_done(tmp_path: Path) -> None:
+    made: list[str] = []
+    with pytest.raises(RuntimeError, match="stopped"):
+        run([part(made, "one"), part(made, "two", fails=True)], tmp_path / "s")
+    assert not (tmp_path / "s/parts/two").exists()
+    resumed = run([part(made, "one"), part(made, "two")], tmp_path / "s", resume=True)
+    assert made == ["one", "two", "two"]
+    in_one_go = run([part([], "one"), part([], "two")], tmp_path / "t")
+    assert resumed.to_dict()["tables"] == in_one_go.to_dict()["tables"]
+    assert resumed.to_dict()["claims"] == in_one_go.to_dict()["claims"]
+
+
+def test_another_study_in_the_folder_is_refused(tmp_path: Path) -> None:
+    run([part([], "one")], tmp_path / "s")
+    with pytest.raises(StoreError, match="already holds a study"):
+        run([part([], "one")], tmp_path / "s")
+    with pytest.raises(StoreError, match="begun with other seed"):
+        run([part([], "one")], tmp_path / "s", resume=True, seed=1)
+
+
+def test_a_damaged_part_says_what_to_do(tmp_path: Path) -> None:
+    run([part([], "one")], tmp_path / "s")
+    (tmp_path / "s/parts/one/part.json").write_text("{")
+    with pytest.raises(StoreError, match="damaged"):
+        run([part([], "one")], tmp_path / "s", resume=True)
