@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from command import Command
 
 from models import save_model, texts
@@ -28,7 +29,10 @@ def test_a_study_as_json_and_as_a_folder_that_goes_on(isotrope: Command, tmp_pat
     assert "Results:" in shown.out
 
 
-def test_what_cannot_be_is_said_in_one_sentence(isotrope: Command, tmp_path: Path) -> None:
+def test_what_cannot_be_is_said_in_one_sentence(
+    isotrope: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ISOTROPE_DATA", raising=False)
     assert "name it with --data" in isotrope("study", "latent-geometry", "-o", str(tmp_path / "a")).err
     assert "name it with -o" in isotrope("study", "anisotropy", "--resume").err
     result = isotrope("study", "latent-geometry", "predict", "m", "--data", str(tmp_path))

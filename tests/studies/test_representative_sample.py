@@ -19,7 +19,7 @@ def test_distance_by_hand() -> None:
     drawn = representative(texts, 1)
     assert {tuple(s.texts) for s in drawn} <= {("a b c",), ("a b c d",)}
     short = next(s for s in drawn if s.texts == ["a b c"])
-    # Shares of words 1/3 each beside 2/7, 2/7, 2/7, 1/7; of pairs 1/2, 1/2 beside 2/5, 2/5, 1/5; of lengths 1 beside 1/2.
+    # Shares of words 1/3 each beside 2/7, 2/7, 2/7, 1/7; of pairs 1/2 each beside 2/5, 2/5, 1/5; of lengths 1 and 1/2.
     assert short.words == pytest.approx(1 / 7)
     assert short.pairs == pytest.approx(1 / 5)
     assert short.lengths == pytest.approx(1 / 2)
