@@ -25,7 +25,7 @@ def test_a_study_as_json_and_as_a_folder_that_goes_on(isotrope: Command, tmp_pat
     assert "already holds a study" in refused.err
     shown = isotrope(*given, *folder, "--resume")
     assert shown.code == 0
-    assert "agrees (Eq. 13)" in shown.out
+    assert ", Eq. 13): Q = M + V_W + V_B holds" in shown.out
     assert "Results:" in shown.out
 
 

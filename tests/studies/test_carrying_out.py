@@ -42,7 +42,7 @@ def test_every_table_is_there_as_csv_json_and_page(tmp_path: Path) -> None:
     page = (tmp_path / "s/study.md").read_text()
     assert "Numbers of org/two" in page
     assert "| 0 | 0.25 |" in page
-    assert "**contradicts** (Fig. 1): one is not so." in page
+    assert "**contradicts**, one, Fig. 1: one is not so." in page
     whole = json.loads((tmp_path / "s/study.json").read_text())
     assert [claim["part"] for claim in whole["claims"]] == ["one", "org/two"]
     assert whole["tables"]["one"]["numbers"][0] == {"layer": 0, "value": 0.25}

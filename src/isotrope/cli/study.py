@@ -200,10 +200,9 @@ def _show(found: Study) -> None:
 
     out = console()
     out.print(f"{found.name}: {found.paper}", style="bold", soft_wrap=True)
-    for outcome, style in _STYLES.items():
-        for claim in (c for c in found.claims if c.outcome == outcome):
-            where = f" ({claim.where})" if claim.where else ""
-            out.print(Line(f"{outcome}{where}: {claim.text}", style=style), soft_wrap=True)
+    for part, claim in found.told:
+        where = f", {claim.where}" if claim.where else ""
+        out.print(Line(f"{claim.outcome} ({part}{where}): {claim.text}", _STYLES[claim.outcome]), soft_wrap=True)
 
 
 def _fresh_folder(name: str) -> Path:

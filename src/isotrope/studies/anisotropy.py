@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from isotrope.errors import InputError
 from isotrope.findings import Findings
 from isotrope.measures import get
 from isotrope.repairs.collecting import saved_summary
@@ -16,7 +17,7 @@ from isotrope.studies.block_under_bias import LENGTH, NORMS, SEQUENCES, Inputs, 
 from isotrope.studies.blocks import TransformerBlock, fresh_block, number_of_blocks, trained_block
 from isotrope.studies.carrying_out import Made, Task, carry_out
 from isotrope.studies.options import Options
-from isotrope.studies.result import Study, Table
+from isotrope.studies.result import Claim, Study, Table
 
 PAPER = "Godey, de la Clergerie and Sagot 2024, Anisotropy Is Inherent to Self-Attention in Transformers"
 
@@ -105,8 +106,11 @@ def _trained(options: Options, model: str) -> Made:
     """The same for the first and the middle block of a model."""
     sequences, length, norms = _QUICK if options.quick else _TRAINED
     loaded = options.input(model).load()
-    numbers = sorted({0, number_of_blocks(loaded) // 2})
-    return _biased("trained", options, [trained_block(loaded, n) for n in numbers], sequences, length, norms, None)
+    try:
+        blocks = [trained_block(loaded, n) for n in sorted({0, number_of_blocks(loaded) // 2})]
+    except InputError as error:
+        return Made((), [Claim("note", str(error), "Section 4")])
+    return _biased("trained", options, blocks, sequences, length, norms, None)
 
 
 def _biased(

@@ -91,11 +91,16 @@ def fresh_block(width: int = 768, seed: int = 0, vocabulary: int = 30_522) -> Tr
 def trained_block(loaded: Any, number: int) -> TransformerBlock:
     """A block of a loaded text model; number: negative ones from the end."""
     model = loaded.model
+    table = model.get_input_embeddings().weight.detach()
+    if loaded.encoder_decoder or table.shape[1] != model.config.hidden_size:
+        what = "has an encoder and a decoder" if loaded.encoder_decoder else "widens its embeddings"
+        raise InputError(
+            f"{loaded.name} {what}, so that its blocks cannot be given raw embeddings; name another model."
+        )
     model.set_attn_implementation("eager")  # the others do not show their scores
     count = len(block_list(model)[1])
     if not -count <= number < count:
         raise InputError(f"there is no block {number}: {loaded.name} has blocks 0 to {count - 1}.")
-    table = model.get_input_embeddings().weight.detach()
     heads = int(model.config.num_attention_heads)
     places = getattr(model.config, "max_position_embeddings", None) or 512
     return TransformerBlock(f"{loaded.name}, block {number % count}", model, number % count, table, heads, int(places))

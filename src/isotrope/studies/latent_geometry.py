@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,12 +12,12 @@ from isotrope.errors import InputError
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.models import Loaded
 from isotrope.studies.carrying_out import Made, Task, carry_out, finished
-from isotrope.studies.glue_prediction import ROWS, last_layer
+from isotrope.studies.glue_prediction import CORPUS, ROWS, last_layer
 from isotrope.studies.glue_regression import pearson
 from isotrope.studies.options import Options
 from isotrope.studies.published.latent_geometry import TABLE_2
 from isotrope.studies.published_models import correlations, read_models, regressions, table_2
-from isotrope.studies.representative_sample import SEQUENCES, representative, sequences
+from isotrope.studies.representative_sample import SEQUENCES, Representative, representative, sequences
 from isotrope.studies.result import Claim, Study, Table
 from isotrope.studies.space_measures import space_measures
 from isotrope.studies.weight_noise import noisy, noisy_rows, shuffled_embeddings, untrained
@@ -34,7 +34,8 @@ _QUICK_ALPHAS = (0.0, 0.05, 0.2, 1.0)
 #: Sequences and rows of a quick study.
 _QUICK_SEQUENCES, _QUICK_ROWS = 300, 3_000
 
-#: Scores of a model by task, shares of 1, given a loaded model and a seed: a fine-tuning on GLUE tasks.
+#: Samples of the text, drawn once. Scores of a model by task, shares of 1, given a loaded model and a seed: a fine-tuning on GLUE tasks.
+Draw: TypeAlias = Callable[[], list[Representative]]
 Score: TypeAlias = Callable[[Loaded, int], Mapping[str, float]]
 
 
@@ -64,15 +65,18 @@ def latent_geometry(
         raise InputError(f"got {seeds} seeds, expected at least one.")
     options = Options.among(locals())
     folder = options.data_folder("latent_geometry")
+    drawn = cache(partial(_drawn, options))
     tasks = [
         Task("published table 2", lambda: table_2(read_models(folder))),
         Task("published regressions", lambda: regressions(read_models(folder))),
         Task("published correlations", lambda: correlations(read_models(folder))),
-        Task("sample", partial(_sample, options)),
+        Task("sample", partial(_sample, drawn)),
     ]
     cases = _cases(chosen, 1 if quick else seeds, seed)
     for model in options.names:
-        tasks += [Task(_name(model, *case), partial(_measured, options, model, *case, score=score)) for case in cases]
+        tasks += [
+            Task(_name(model, *case), partial(_measured, options, drawn, model, *case, score=score)) for case in cases
+        ]
         names = [_name(model, *case) for case in cases]
         tasks.append(Task(f"{model} noise", partial(_joined, options, model, names)))
     settings = options.settings(alphas=list(chosen), seeds=seeds, scored=score is not None)
@@ -92,29 +96,32 @@ def _name(model: str, kind: str, alpha: float, seed: int) -> str:
     return f"{model} {kind}{share} seed {seed}"
 
 
-def _texts(options: Options) -> list[str]:
-    every = sequences(text.text for text in open_corpus(options.text))
+def _drawn(options: Options) -> list[Representative]:
+    """Ten samples of the text's sequences; without a text that of WikiText-2, where the data has it."""
+    root, text = options.data_root, options.text
+    if text is None and root is not None and (Path(root) / CORPUS).is_file():
+        text = Path(root) / CORPUS
+    every = sequences(one.text for one in open_corpus(text))
     count = min(_QUICK_SEQUENCES if options.quick else SEQUENCES, len(every))
-    return representative(every, count, seed=options.seed)[0].texts
+    return representative(every, count, seed=options.seed)
 
 
-def _sample(options: Options) -> Made:
+def _sample(drawn: Draw) -> Made:
     """Fig. 2: how near ten samples are to the corpus."""
     import pandas as pd
 
-    every = sequences(text.text for text in open_corpus(options.text))
-    count = min(_QUICK_SEQUENCES if options.quick else SEQUENCES, len(every))
-    drawn = representative(every, count, seed=options.seed)
-    rows = [{"words": s.words, "pairs": s.pairs, "lengths": s.lengths, "all": s.distance} for s in drawn]
-    title = f"Total variation distance of ten samples of {count:,} of {len(every):,} sequences to all of them (Fig. 2)"
-    claims = []
-    if count < SEQUENCES and not options.quick:
-        text = f"the text has {len(every):,} sequences of 3 to 50 words, the paper draws {SEQUENCES:,}."
-        claims.append(Claim("note", text, "Section 3.2"))
+    samples = drawn()
+    count = len(samples[0].texts)
+    rows = [{"words": s.words, "pairs": s.pairs, "lengths": s.lengths, "all": s.distance} for s in samples]
+    title = f"Total variation distance of ten samples of {count:,} sequences to all of the text (Fig. 2)"
+    text = f"the samples are of {count:,} sequences; the paper draws {SEQUENCES:,}."
+    claims = [Claim("note", text, "Section 3.2")] if count != SEQUENCES else []
     return Made([Table("sample", title, pd.DataFrame(rows))], claims)
 
 
-def _measured(options: Options, model: str, kind: str, alpha: float, seed: int, *, score: Score | None) -> Made:
+def _measured(
+    options: Options, drawn: Draw, model: str, kind: str, alpha: float, seed: int, *, score: Score | None
+) -> Made:
     """One changed model: its measures and, where there is a way to score it, its GLUE scores."""
     import pandas as pd
 
@@ -126,7 +133,7 @@ def _measured(options: Options, model: str, kind: str, alpha: float, seed: int, 
         "shuffled embeddings": lambda: shuffled_embeddings(loaded, seed),
         "untrained": lambda: untrained(loaded, seed),
     }[kind]()
-    rows = last_layer(reading, changed, _texts(options), _QUICK_ROWS if options.quick else ROWS, told)
+    rows = last_layer(reading, changed, drawn()[0].texts, _QUICK_ROWS if options.quick else ROWS, told)
     if kind == "rows":
         rows = noisy_rows(rows, alpha, seed)
     row: dict[str, Any] = {"model": model, "kind": kind, "alpha": alpha, "seed": seed, "n": len(rows)}

@@ -47,8 +47,12 @@ class Options:
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**31:
             raise InputError(f"the seed is {self.seed}, expected 0 to {2**31 - 1:,}.")
-        if len(set(self.names)) < len(self.names):
-            raise InputError(f"the models {', '.join(self.names)} are not all different; name each once.")
+        if len({slug(name) for name in self.names}) < len(self.names):
+            raise InputError(
+                f"the models {', '.join(self.names)} do not all have names of their own; rename or drop some."
+            )
+        if self.text == "-":
+            raise InputError("a study reads its text several times, standard input can be read once; give a file.")
 
     @classmethod
     def among(cls, given: Mapping[str, Any]) -> Options:

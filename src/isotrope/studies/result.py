@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 #: What becomes of a claim: it holds here, it does not, its print is wrong, or there is only something to know.
 Outcome: TypeAlias = Literal["agrees", "contradicts", "misprint", "note"]
 
+#: The same in the order in which they are told.
+OUTCOMES: tuple[Outcome, ...] = ("contradicts", "misprint", "agrees", "note")
+
 #: Rows of a table that a page shows; all of them are in its file.
 _SHOWN = 40
 
@@ -77,6 +80,12 @@ class Study:
     def claims(self) -> list[Claim]:
         return [claim for part in self.parts for claim in part.claims]
 
+    @property
+    def told(self) -> list[tuple[str, Claim]]:
+        """Every claim with the name of its part, contradictions first."""
+        every = [(part.name, claim) for part in self.parts for claim in part.claims]
+        return sorted(every, key=lambda item: OUTCOMES.index(item[1].outcome))
+
     def table(self, part: str, name: str) -> pd.DataFrame:
         """A table by the names of its part and its own."""
         (found,) = (t.frame for p in self.parts if p.name == part for t in p.tables if t.name == name)
@@ -99,9 +108,7 @@ class Study:
 
     def to_markdown(self) -> str:
         """A page: what the paper says and what was found, contradictions first, then every table."""
-        order = ("contradicts", "misprint", "agrees", "note")
-        claims = sorted(self.claims, key=lambda claim: order.index(claim.outcome))
-        said = [f"- **{c.outcome}**{f' ({c.where})' if c.where else ''}: {c.text}" for c in claims]
+        said = [f"- **{c.outcome}**, {part}{f', {c.where}' if c.where else ''}: {c.text}" for part, c in self.told]
         tables = [
             f"## {part.name}\n\n" + "\n\n".join(t.to_markdown() for t in part.tables)
             for part in self.parts
