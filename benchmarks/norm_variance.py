@@ -72,9 +72,7 @@ def main() -> None:
         slow.append(seconds(lambda: plain(batches)))
         forward.append(seconds(source.plain))
     one, two, three = (statistics.median(times) for times in (fast, slow, forward))
-    print(
-        f"\n{tokens:,} tokens in {len(source.layers)} layers of {source.width}; V differs by {difference:.1e} of Q at most"
-    )
+    print(f"\n{tokens:,} tokens in {len(source.layers)} layers of {source.width}; V differs by {difference:.1e} of Q")
     print(f"  ours {tokens / one:,.0f} tokens per second, one at a time {tokens / two:,.0f}")
     print(f"  ratio {two / one:.1f} (bar {BAR:g}: {'met' if two / one >= BAR else 'MISSED'})")
     print(f"  share of the forward pass ({three:.2f} s): {one / three:.3f}")

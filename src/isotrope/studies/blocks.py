@@ -106,7 +106,7 @@ def trained_block(loaded: Any, number: int) -> TransformerBlock:
     return TransformerBlock(f"{loaded.name}, block {number % count}", model, number % count, table, heads, int(places))
 
 
-def number_ofblock_list(loaded: Any) -> int:
+def number_of_blocks(loaded: Any) -> int:
     """How many blocks a loaded model has."""
     return len(block_list(loaded.model)[1])
 

@@ -125,7 +125,8 @@ def _part(folder: Path) -> Part:
         Table(t["name"], t["title"], pd.DataFrame(_read(folder / f"{t['name']}.json"), columns=t["columns"]))
         for t in index["tables"]
     ]
-    claims = [Claim(**{k: float("nan") if v is None else v for k, v in claim.items()}) for claim in index["claims"]]
+    stored: list[dict[str, Any]] = index["claims"]
+    claims = [Claim(**{k: float("nan") if v is None else v for k, v in claim.items()}) for claim in stored]
     return Part(index["name"], tables, claims)
 
 

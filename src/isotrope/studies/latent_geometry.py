@@ -34,8 +34,10 @@ _QUICK_ALPHAS = (0.0, 0.05, 0.2, 1.0)
 #: Sequences and rows of a quick study.
 _QUICK_SEQUENCES, _QUICK_ROWS = 300, 3_000
 
-#: Samples of the text, drawn once. Scores of a model by task, shares of 1, given a loaded model and a seed: a fine-tuning on GLUE tasks.
+#: Gives samples of the text, drawn once.
 Draw: TypeAlias = Callable[[], list[Representative]]
+
+#: Scores of a model by task, shares of 1, given a loaded model and a seed: a fine-tuning on GLUE tasks.
 Score: TypeAlias = Callable[[Loaded, int], Mapping[str, float]]
 
 
@@ -176,4 +178,5 @@ def _with_alpha(weights: pd.DataFrame) -> pd.DataFrame:
         varied = len(usable) > 2 and usable[name].nunique() > 1 and usable["alpha"].nunique() > 1
         rho = float(stats.spearmanr(usable["alpha"], usable[name]).statistic) if varied else math.nan
         rows.append({"measure": name, "rank correlation": rho, "n": len(usable)})
-    return pd.DataFrame(rows)
+    frame: pd.DataFrame = pd.DataFrame(rows)
+    return frame

@@ -134,7 +134,8 @@ def _log_histogram(n: Any) -> pd.DataFrame:
     import pandas as pd
 
     edges = np.arange(0.0, math.ceil(10 * math.log10(n.max() + 1)) / 10 + 0.05, 0.1)
-    return pd.DataFrame({"from": edges[:-1], "types": np.histogram(np.log10(n), edges)[0]})
+    frame: pd.DataFrame = pd.DataFrame({"from": edges[:-1], "types": np.histogram(np.log10(n), edges)[0]})
+    return frame
 
 
 def _filters(options: Options, model: str) -> Made:

@@ -56,7 +56,8 @@ def by_filter(tokens: pd.DataFrame, layers: Sequence[Layer]) -> pd.DataFrame:
         for name, keep in FILTERS.items():
             kept = types[keep(types)]
             rows.append({"layer": layer, "types": name, "count": len(kept)} | trade_off(kept))
-    return pd.DataFrame(rows)
+    frame: pd.DataFrame = pd.DataFrame(rows)
+    return frame
 
 
 def trade_off(types: pd.DataFrame) -> dict[str, float]:
@@ -93,8 +94,9 @@ def by_number_of_tokens(tokens: pd.DataFrame, layers: Sequence[Layer]) -> pd.Dat
             means = {name: float(words[name].mean()) for name in ("Q", "M", "V")}
             single = means if count == 1 else single
             ratios = {f"{k}_ratio": v / single[k] if single and single[k] else math.nan for k, v in means.items()}
-            rows.append({"layer": layer, "tokens": int(count), "words": len(words)} | means | ratios)
-    return pd.DataFrame(rows)
+            rows.append({"layer": layer, "tokens": int(count), "words": len(words), **means, **ratios})
+    frame: pd.DataFrame = pd.DataFrame(rows)
+    return frame
 
 
 def variation_by_count(

@@ -47,7 +47,8 @@ def read_models(folder: Path) -> pd.DataFrame:
             "alpha": table["alpha"] / 100.0 if "alpha" in table else math.nan,
         }
         parts.append(pd.DataFrame(facts | {ours: table[column] for ours, (column, _) in TABLE_2.items()}))
-    return pd.concat(parts, ignore_index=True)
+    every: pd.DataFrame = pd.concat(parts, ignore_index=True)
+    return every
 
 
 def perturbed_and_others(models: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

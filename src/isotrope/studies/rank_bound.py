@@ -31,14 +31,15 @@ def rank_bound(sample: Sample, most: int = _SEQUENCES) -> list[dict[str, Any]]:
             continue
         left, singular, _ = np.linalg.svd(rows, full_matrices=False)
         parts = (left * singular) ** 2
-        for name, k in {"1": 1} | {f"{s:g} of the rows": max(1, int(s * len(rows))) for s in _SHARES}.items():
+        kept = {"1": 1} | {f"{share:g} of the rows": max(1, int(share * len(rows))) for share in _SHARES}
+        for name, k in kept.items():
             if k < len(singular) and singular[k] > 1e-9 * singular[0]:
                 found.setdefault(name, []).append((float(np.sqrt(parts[:, k:].sum(axis=1).max())), float(singular[k])))
-    rows_ = []
+    made = []
     for name, pairs in found.items():
         distance, bound = np.array(pairs).T
         share = distance / bound
-        rows_.append(
+        made.append(
             {
                 "directions": name,
                 "sequences": len(pairs),
@@ -48,4 +49,4 @@ def rank_bound(sample: Sample, most: int = _SEQUENCES) -> list[dict[str, Any]]:
                 "slack": float(1 - share.mean()),
             }
         )
-    return rows_
+    return made

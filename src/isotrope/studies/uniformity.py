@@ -224,4 +224,6 @@ def _plane(repair: str, count: int, plane: Any) -> pd.DataFrame:
     import pandas as pd
 
     pair, side = np.tile(np.arange(count), 2), np.repeat([1, 2], count)
-    return pd.DataFrame({"repair": repair, "pair": pair, "sentence": side, "x": plane[:, 0], "y": plane[:, 1]})
+    columns = {"repair": repair, "pair": pair, "sentence": side, "x": plane[:, 0], "y": plane[:, 1]}
+    frame: pd.DataFrame = pd.DataFrame(columns)
+    return frame
