@@ -125,9 +125,12 @@ def _part(folder: Path) -> Part:
         Table(t["name"], t["title"], pd.DataFrame(_read(folder / f"{t['name']}.json"), columns=t["columns"]))
         for t in index["tables"]
     ]
-    stored: list[dict[str, Any]] = index["claims"]
-    claims = [Claim(**{k: float("nan") if v is None else v for k, v in claim.items()}) for claim in stored]
+    claims = [Claim(**_numbers(claim)) for claim in index["claims"]]
     return Part(index["name"], tables, claims)
+
+
+def _numbers(claim: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: float("nan") if value is None else value for key, value in claim.items()}
 
 
 def _read(path: Path) -> Any:

@@ -143,7 +143,7 @@ def _sts(options: Options, model: str, protocol: str) -> Made:
         more = evaluate_sts(**place, **how, pooling="sbert-wk", progress=options.progress)  # type: ignore[arg-type]
         scores = pd.concat([scores, more.to_frame().assign(repair="sbert-wk")], ignore_index=True)
     scores = pd.concat([scores, best_alpha(scores)], ignore_index=True)
-    scores["printed"] = [_printed(model, row.set, row.repair, protocol) for row in scores.itertuples()]
+    scores["printed"] = [_printed(model, *row, protocol) for row in zip(scores["set"], scores["repair"], strict=True)]
     tables = [
         Table("scores", f"Spearman × 100 on STS, protocol {protocol}, {model}", scores),
         Table(

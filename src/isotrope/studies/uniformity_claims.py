@@ -53,11 +53,12 @@ def bound_claims(frame: pd.DataFrame) -> list[Claim]:
 
 def best_alpha(scores: pd.DataFrame) -> pd.DataFrame:
     """A row for each set with the best of SoftDecay's α's, where there are several."""
-    tried = scores[scores["repair"].str.startswith("softdecay:")]
+    tried: pd.DataFrame = scores[scores["repair"].str.startswith("softdecay:")]
     if tried["repair"].nunique() < 2:
-        return tried.head(0)
-    best = tried.sort_values("spearman", ascending=False).drop_duplicates("set")
-    return best.assign(repair=BEST)
+        none: pd.DataFrame = tried.head(0)
+        return none
+    best: pd.DataFrame = tried.sort_values("spearman", ascending=False).drop_duplicates("set").assign(repair=BEST)
+    return best
 
 
 def sts_claims(model: str, protocol: str, scores: pd.DataFrame, differences: pd.DataFrame) -> list[Claim]:
