@@ -112,7 +112,7 @@ def test_uniformity(model: str, tmp_path: Path) -> None:
     assert set(scores["protocol"]) == {"paper"}
     repaired = study.table(f"{model} repaired", "repaired").set_index("repair")
     assert repaired.loc["whitening", "token_uniformity"] < repaired.loc["none", "token_uniformity"]
-    assert len([c for c in study.claims if c.outcome == "misprint"]) == 5
+    assert len([c for c in study.claims if c.outcome == "misprint"]) == 6
     assert json.loads((tmp_path / "s/study.json").read_text())["study"] == "uniformity"
 
 
