@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -138,8 +139,12 @@ def test_latent_geometry_with_scores(model: str, tmp_path: Path) -> None:
     assert len(study.table("sample", "sample")) == 10
 
 
-def test_texts_are_cut(model: str, tmp_path: Path) -> None:
-    study = norm_variance(output=tmp_path / "s", models=[model], text=TEXTS, texts=40, quick=True, device="cpu")
+def test_texts_are_cut_and_the_time_is_told(model: str, tmp_path: Path) -> None:
+    said: list[str] = []
+    study = norm_variance(
+        output=tmp_path / "s", models=[model], text=TEXTS, texts=40, quick=True, device="cpu", say=said.append
+    )
+    assert re.fullmatch(r"reading and measuring will take about [\d.]+ (seconds|minutes); .*", said[0])
     tokens = study.table(f"{model} frequency", "sizes")["tokens"][0]
     source = Input(model=model, text=[t.text for t in open_corpus(TEXTS)][:40], device="cpu").open()
     assert tokens == sum(len(batch.rows.sequence) for batch in source.batches())

@@ -175,7 +175,7 @@ def _run(run: Any, name: str, given: dict[str, Any]) -> None:
     folder = output or _fresh_folder(name)
     chosen = listed(models) if isinstance(models, str) else models or []
     with Bar(quiet=json) as bar, warnings_told():
-        found = run(output=folder, models=chosen, progress=bar, **given)
+        found = run(output=folder, models=chosen, progress=bar, say=None if json else _say, **given)
     studies = found if isinstance(found, list) else [found]
     if json:
         import json as library
@@ -187,6 +187,15 @@ def _run(run: Any, name: str, given: dict[str, Any]) -> None:
         _show(one)
     page = "study.md" if not isinstance(found, list) else "studies.md"
     typer.echo(f"\nResults: {folder}/ ({page}, parts/ with every table as CSV and JSON, runs/)")
+
+
+def _say(text: str) -> None:
+    """What people at a terminal want to know before it starts."""
+    from isotrope.cli.terminal import console
+
+    out = console(stderr=True)
+    if out.is_terminal:
+        out.print(f"{text}.", style="dim", soft_wrap=True)
 
 
 _STYLES = {"contradicts": "red", "misprint": "yellow", "agrees": "green", "note": "dim"}

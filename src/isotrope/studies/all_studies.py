@@ -37,6 +37,7 @@ def all_studies(
     device: str = "auto",
     resume: bool = False,
     progress: Any = None,
+    say: Any = None,
 ) -> list[Study]:
     """Each study in a folder of its own below `output`, and `studies.md` and `studies.json` over all.
 

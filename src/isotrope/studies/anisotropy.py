@@ -47,6 +47,7 @@ def anisotropy(
     device: str = "auto",
     resume: bool = False,
     progress: Any = None,
+    say: Any = None,
 ) -> Study:
     """Mean cosine and drift of every layer, and what a fresh block and the models' blocks do under a common bias.
 
@@ -58,7 +59,10 @@ def anisotropy(
     tasks.append(Task("fresh block signs", partial(_signs, options, width)))
     tasks += [Task(f"{model} blocks", partial(_trained, options, model)) for model in options.names]
     settings = options.settings(width=width)
-    return carry_out("anisotropy", PAPER, tasks, settings, options.folder, resume=resume, progress=progress)
+    first = partial(options.announce, ",".join(_BY_LAYER), 1.0)
+    return carry_out(
+        "anisotropy", PAPER, tasks, settings, options.folder, resume=resume, progress=progress, first=first
+    )
 
 
 def _layers(options: Options, model: str) -> Made:

@@ -77,10 +77,16 @@ def carry_out(
     *,
     resume: bool = False,
     progress: Progress | None = None,
+    first: Callable[[], None] | None = None,
 ) -> Study:
-    """Do all tasks that are not done yet, and write study.json and study.md beside their tables."""
+    """Do all tasks that are not done yet, and write study.json and study.md beside their tables.
+
+    first: called once the folder is known to be right.
+    """
     started, parts = datetime.now(timezone.utc), []
     prepare(output, settings, resume=resume)
+    if first is not None:
+        first()
     for number, task in enumerate(tasks):
         folder = output / "parts" / slug(task.name)
         if not (folder / _PART).exists():

@@ -56,6 +56,7 @@ def latent_geometry(
     device: str = "auto",
     resume: bool = False,
     progress: Any = None,
+    say: Any = None,
 ) -> Study:
     """Table 2 from the authors' files, and the models with more and more noise on their weights, measured again.
 
@@ -82,7 +83,10 @@ def latent_geometry(
         names = [_name(model, *case) for case in cases]
         tasks.append(Task(f"{model} noise", partial(_joined, options, model, names)))
     settings = options.settings(alphas=list(chosen), seeds=seeds, scored=score is not None)
-    return carry_out("latent-geometry", PAPER, tasks, settings, options.folder, resume=resume, progress=progress)
+    first = partial(options.announce, ",".join(TABLE_2), len(cases), sample=_QUICK_ROWS if quick else ROWS, layers="-1")
+    return carry_out(
+        "latent-geometry", PAPER, tasks, settings, options.folder, resume=resume, progress=progress, first=first
+    )
 
 
 def _cases(alphas: Sequence[float], seeds: int, first: int) -> list[tuple[str, float, int]]:

@@ -47,6 +47,7 @@ def norm_variance(
     device: str = "auto",
     resume: bool = False,
     progress: Any = None,
+    say: Any = None,
 ) -> Study:
     """Q, M and V of every token type and layer, their trade-off, shares, frequency, words and the post-LN bound.
 
@@ -60,7 +61,10 @@ def norm_variance(
             if not (quick and name == "sizes"):
                 tasks.append(Task(f"{model} {name}", partial(make, options, model)))
     settings = options.settings()
-    return carry_out("norm-variance", PAPER, tasks, settings, options.folder, resume=resume, progress=progress)
+    first = partial(options.announce, _MEASURES, 2.0 if quick else 2.75)
+    return carry_out(
+        "norm-variance", PAPER, tasks, settings, options.folder, resume=resume, progress=progress, first=first
+    )
 
 
 def _scanned(options: Options, model: str) -> Findings:

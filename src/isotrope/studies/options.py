@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import islice
@@ -13,7 +13,9 @@ from typing import Any
 
 from isotrope.errors import InputError
 from isotrope.findings import Findings
+from isotrope.measures.cost import duration
 from isotrope.pipeline import Progress, choose, scan_source
+from isotrope.planning import plan
 from isotrope.sources.batch import Source
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input
@@ -29,7 +31,8 @@ QUICK_TEXTS = 1_000
 class Options:
     """models: hub ids, folders or GGUF files, none for the embedded one. text: as for a scan. data: folder of sets.
 
-    texts: at most so many of the text's; None for all, or for QUICK_TEXTS in a quick study.
+    texts: at most so many of the text's; None for all, or for QUICK_TEXTS in a quick study. say: is told about how long
+    the study will take, before it starts.
     """
 
     output: str | Path
@@ -43,6 +46,7 @@ class Options:
     device: str = "auto"
     resume: bool = False
     progress: Progress | None = None
+    say: Callable[[str], None] | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**31:
@@ -101,6 +105,15 @@ class Options:
         options = choose(measures, sample=sample, seed=self.seed)
         every = 60.0 if checkpoints else math.inf
         return scan_source(source, options, run=run, resume=True, checkpoint_every=every, progress=self.progress)
+
+    def announce(self, measures: str, times: float, *, sample: int = 20_000, **reading: Any) -> None:
+        """Say about how long scans take, so many times one of each model, by the models' first batches."""
+        if self.say is None or self.resume:
+            return
+        wanted = choose(measures, sample=sample, seed=self.seed)
+        sources = (self.input(model, **reading).open() for model in self.names)
+        seconds = times * sum(plan(source, wanted.measures, wanted.wanted).seconds for source in sources)
+        self.say(f"reading and measuring will take about {duration(seconds)}; what is done stays done")
 
     def run_folder(self, name: str) -> Path:
         return self.folder / "runs" / slug(name)

@@ -64,6 +64,7 @@ def uniformity(
     device: str = "auto",
     resume: bool = False,
     progress: Any = None,
+    say: Any = None,
 ) -> Study:
     """Spectra and uniformity by layer, the theorem's bound, STS by both protocols, uniformity and LSDS of repairs.
 
@@ -83,7 +84,10 @@ def uniformity(
         told = Claim("note", "no folder of STS sets was named (--data), so that there are no tables of STS.", "Table 1")
         tasks.append(Task("without data", lambda: Made((), [told])))
     settings = options.settings()
-    return carry_out("uniformity", PAPER, tasks, settings, options.folder, resume=resume, progress=progress)
+    first = partial(options.announce, ",".join(_BY_LAYER), 1.0)
+    return carry_out(
+        "uniformity", PAPER, tasks, settings, options.folder, resume=resume, progress=progress, first=first
+    )
 
 
 def _layers(options: Options, model: str) -> Made:
