@@ -124,7 +124,7 @@ def test_latent_geometry_with_scores(model: str, tmp_path: Path) -> None:
     study = latent_geometry(
         output=tmp_path / "s",
         models=[model],
-        text=[text for text in texts(400, longest=12, seed=1) if len(text.split()) > 2],
+        text=[text for text in texts(120, longest=12, seed=1) if len(text.split()) > 2],
         data=FOLDER.parent,
         alphas=[0.0, 0.5, 1.0],
         quick=True,
