@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from command import Command
 
 from models import save_model, texts
+
+MODELS = Path(os.environ.get("ISOTROPE_DATA", Path(__file__).parents[3] / "shared" / "data")) / "latent_geometry"
 
 
 def test_a_study_as_json_and_as_a_folder_that_goes_on(isotrope: Command, tmp_path: Path) -> None:
@@ -40,3 +43,26 @@ def test_what_cannot_be_is_said_in_one_sentence(
     assert "authors' files" in result.err
     bad = isotrope("study", "latent-geometry", "--alphas", "x", "-o", str(tmp_path / "b"))
     assert "expected numbers" in bad.err
+
+
+def test_a_prediction_tells_its_skill_and_warns(
+    isotrope: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not MODELS.is_dir():
+        pytest.skip(f"there is no {MODELS}; set ISOTROPE_DATA to the folder of the data sets.")
+    monkeypatch.setattr("isotrope.studies.glue_prediction.SEQUENCES", 60)
+    (tmp_path / "data" / "wikitext-2").mkdir(parents=True)
+    (tmp_path / "data" / "latent_geometry").symlink_to(MODELS)
+    lines = [f"{text} ." for text in texts(120) if len(text.split()) > 2]
+    (tmp_path / "data" / "wikitext-2" / "valid.txt").write_text("\n".join(lines))
+    model = save_model(tmp_path / "small", "bert")
+    given = ["study", "latent-geometry", "predict", model, "--data", tmp_path / "data", "--device", "cpu"]
+    found = isotrope(*given, "--json").json
+    assert found["architecture"] is None
+    assert len(found["predictions"]) + sum("undefined" in text for text in found["warnings"]) == 19
+    assert any("none of BERT-small" in text for text in found["warnings"])
+    assert all(p["low"] < p["glue"] < p["high"] for p in found["predictions"])
+    shown = isotrope(*given).out
+    assert "their own mean by 9.4, which no measure beats" in shown
+    (tmp_path / "data" / "wikitext-2" / "valid.txt").unlink()
+    assert "WikiText-2 only" in isotrope(*given).err

@@ -13,6 +13,7 @@ from test_published_models import FOLDER
 
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input
+from isotrope.studies.all_studies import all_studies
 from isotrope.studies.anisotropy import anisotropy
 from isotrope.studies.latent_geometry import latent_geometry
 from isotrope.studies.layer_norms import layer_norms
@@ -137,6 +138,17 @@ def test_latent_geometry_with_scores(model: str, tmp_path: Path) -> None:
     assert changed["n"].nunique() == 1
     assert pd.notna(study.table(f"{model} noise", "with_scores")["n"]).all()
     assert len(study.table("sample", "sample")) == 10
+
+
+@pytest.mark.long
+def test_all_studies_with_one_page_over_them(model: str, tmp_path: Path) -> None:
+    found = all_studies(
+        output=tmp_path / "s", models=[model], text=TEXTS, data=pair_files(tmp_path), quick=True, device="cpu"
+    )
+    assert [study.name for study in found] == ["uniformity", "anisotropy", "norm-variance"]  # no files of models
+    page = (tmp_path / "s/studies.md").read_text()
+    assert all(study.paper in page for study in found)
+    assert len(json.loads((tmp_path / "s/studies.json").read_text())["studies"]) == 3
 
 
 def test_texts_are_cut_and_the_time_is_told(model: str, tmp_path: Path) -> None:
