@@ -1,0 +1,31 @@
+"""Geometry while training: a SoftDecay layer for any encoder, regularisers, and a monitor that sees a collapse come."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from isotrope.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from isotrope.nn.spectral import soft_decay
+
+__all__ = ["soft_decay"]
+
+#: Where each public name lives. They are loaded when first used: importing isotrope.nn imports no torch.
+_HOME = {
+    "soft_decay": "spectral",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'isotrope.nn' has no attribute {name!r}")
+    if find_spec("torch") is None:
+        raise MissingExtra("torch", "models", f"isotrope.nn.{name}")
+    return getattr(import_module(f"isotrope.nn.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])
