@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING, Any
 from isotrope.errors import MissingExtra
 
 if TYPE_CHECKING:
+    from isotrope.nn.attaching import attach, detach
+    from isotrope.nn.groups import parameter_groups
+    from isotrope.nn.saved import restore
+    from isotrope.nn.softdecay import SoftDecay
     from isotrope.nn.spectral import soft_decay
 
-__all__ = ["soft_decay"]
+__all__ = ["SoftDecay", "attach", "detach", "parameter_groups", "restore", "soft_decay"]
 
 #: Where each public name lives. They are loaded when first used: importing isotrope.nn imports no torch.
 _HOME = {
+    "SoftDecay": "softdecay",
+    "attach": "attaching",
+    "detach": "attaching",
+    "parameter_groups": "groups",
+    "restore": "saved",
     "soft_decay": "spectral",
 }
 
