@@ -11,18 +11,40 @@ from isotrope.errors import MissingExtra
 if TYPE_CHECKING:
     from isotrope.nn.attaching import attach, detach
     from isotrope.nn.groups import parameter_groups
+    from isotrope.nn.monitor import GeometryMonitor
+    from isotrope.nn.regularizers import ExpDecay, IsoScoreStar, MeanCosineLoss, WhiteningLoss
+    from isotrope.nn.regularizing import regularize
     from isotrope.nn.saved import restore
     from isotrope.nn.softdecay import SoftDecay
     from isotrope.nn.spectral import soft_decay
 
-__all__ = ["SoftDecay", "attach", "detach", "parameter_groups", "restore", "soft_decay"]
+__all__ = [
+    "ExpDecay",
+    "GeometryMonitor",
+    "IsoScoreStar",
+    "MeanCosineLoss",
+    "SoftDecay",
+    "WhiteningLoss",
+    "attach",
+    "detach",
+    "parameter_groups",
+    "regularize",
+    "restore",
+    "soft_decay",
+]
 
 #: Where each public name lives. They are loaded when first used: importing isotrope.nn imports no torch.
 _HOME = {
+    "ExpDecay": "regularizers",
+    "GeometryMonitor": "monitor",
+    "IsoScoreStar": "regularizers",
+    "MeanCosineLoss": "regularizers",
     "SoftDecay": "softdecay",
+    "WhiteningLoss": "regularizers",
     "attach": "attaching",
     "detach": "attaching",
     "parameter_groups": "groups",
+    "regularize": "regularizing",
     "restore": "saved",
     "soft_decay": "spectral",
 }

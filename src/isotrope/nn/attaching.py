@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import torch
@@ -11,6 +11,7 @@ import torch
 from isotrope.errors import InputError
 from isotrope.nn.places import Place, find
 from isotrope.nn.softdecay import SoftDecay
+from isotrope.nn.standin import StandIn
 
 Tensor: TypeAlias = torch.Tensor
 Module: TypeAlias = torch.nn.Module
@@ -100,11 +101,7 @@ def inner(model: Any) -> Module:
 
 
 class _Pass:
-    """A model's forward pass, around which the mask is known to the layer inside.
-
-    It stands for the model's own `forward`, because sentence-transformers and PEFT call that, past all hooks. A copy of
-    a model copies it with all that it refers to, so that the copy's layer runs on its own.
-    """
+    """A model's forward pass, around which the mask is known to the layer inside."""
 
     def __init__(self, network: Module, place: Place) -> None:
         self.module, self.owner = network.get_submodule(place.module), network.get_submodule(place.owner)
@@ -118,26 +115,21 @@ class _Pass:
             self.hook = self.module.register_forward_pre_hook(self.before)
         else:
             self.hook = self.module.register_forward_hook(self.after)
-        self.whole = self.owner.forward
-        self.__signature__ = inspect.signature(self.whole)  # which the Trainer reads
-        self.owner.forward = self
+        self.forward = StandIn(self.owner, self.run)
 
     def stop(self) -> None:
-        """Leave the model as it was, or, where others have wrapped its forward since, do nothing from now on."""
+        """Leave the model as it was."""
         self.hook.remove()
-        if vars(self.owner)["forward"] is self:
-            del self.owner.forward
-            if self.owner.forward != self.whole:  # it had been wrapped before
-                self.owner.forward = self.whole
+        self.forward.stop()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def run(self, whole: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The forward pass, with its mask kept while it lasts."""
         if getattr(self.owner, "_is_replica", False):
             raise InputError(
                 "SoftDecay does not run in torch.nn.DataParallel, whose copies share what they should not; "
                 "start training with torchrun or accelerate launch."
             )
-        given = self.__signature__.bind_partial(*args, **kwargs).arguments
-        given = {**given, **given.get("kwargs", {})}
+        given = self.forward.given(args, kwargs)
         first = given.get("input_ids") if given.get("input_ids") is not None else given.get("inputs_embeds")
         self.mask, self.batch = given.get("attention_mask"), None if first is None else first.shape[0]
         self.inside, self.uses = True, 0
@@ -146,7 +138,7 @@ class _Pass:
         for module in paused:
             module.gradient_checkpointing = False
         try:
-            return self.whole(*args, **kwargs)
+            return whole(*args, **kwargs)
         finally:
             for module in paused:
                 module.gradient_checkpointing = True
