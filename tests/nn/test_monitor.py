@@ -167,11 +167,8 @@ def test_modules_that_were_not_training_stay_so(model: Any, tokenizer: Any) -> N
 
 def test_an_evaluator_of_sentence_transformers(tmp_path: Path) -> None:
     from datasets import Dataset
-    from sentence_transformers import (
-        SentenceTransformer,
-        SentenceTransformerTrainer,
-        SentenceTransformerTrainingArguments,
-    )
+    from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
+    from sentence_transformers import SentenceTransformerTrainingArguments as Arguments
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
     from isotrope.sources.models import _embedded_folder

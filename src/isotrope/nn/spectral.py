@@ -39,6 +39,9 @@ def soft_decay(x: Tensor, alpha: Tensor | float, form: str = "shifted", mask: Te
         raise InputError(f"expected hidden states of shape (b, t, d), got {tuple(x.shape)} of type {x.dtype}.")
     if x.numel() == 0:
         return x
+    if x.device.type == "mps":  # which has no float64
+        bent = soft_decay(x.cpu(), torch.as_tensor(alpha).cpu(), form, None if mask is None else mask.cpu())
+        return bent.to(x.device)
     a = -torch.as_tensor(alpha, dtype=torch.float64, device=x.device).reshape(())
     batch = x if x.ndim == 3 else x[None]
     if mask is not None:
