@@ -263,6 +263,17 @@ def test_saved_with_the_model_and_restored(family: str, head: bool, tmp_path: Pa
     assert nn.restore(base).alpha == layer.alpha
 
 
+def test_a_named_stack_is_restored_too(tmp_path: Path) -> None:
+    model = network("t5")
+    layer = nn.attach(model, -0.4, "clipped", trainable=False, at="encoder.block", block=0)
+    model.save_pretrained(tmp_path)
+    again = AutoModel.from_pretrained(tmp_path)
+    restored = nn.restore(again, tmp_path)
+    assert (restored.alpha, restored.form) == (layer.alpha, "clipped")
+    assert not restored.raw_alpha.requires_grad
+    assert again.encoder.block[0].softdecay is restored
+
+
 def test_what_cannot_be_restored(tmp_path: Path) -> None:
     model = network("bert")
     with pytest.raises(InputError, match="was saved without a SoftDecay layer; use attach"):
