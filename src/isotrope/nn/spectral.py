@@ -8,9 +8,11 @@ XᵀX, formed and decomposed in float64: squares of float32 lose what is weaker 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any, TypeAlias
 
 import torch
+from threadpoolctl import ThreadpoolController
 
 from isotrope.errors import InputError
 from isotrope.nn.bending import bent, by_a, check, gains, refuse_outside, slopes, sums
@@ -64,9 +66,7 @@ def _bend(x: Tensor, a: Tensor, form: str, mask: Tensor | None) -> tuple[Tensor,
         # Its gains are bounded, so that a product with the whole matrix of gains, in float32, loses nothing.
         h = _relative(gains(squares.clamp(min=0).sqrt(), a, form, 0.0))
         whole = (vectors * h[:, None, :]) @ vectors.mT
-        narrow = _oriented(x if mask is None else torch.where(mask[..., None], x, 0.0))
-        work = torch.promote_types(x.dtype, torch.float32)
-        out = whole.to(work) @ narrow.to(work)
+        out = whole.to(_work(x)) @ _oriented(_tokens(x, mask)).to(_work(x))
     else:
         y, values = _along(vectors, wide)
         tolerance = max(x.shape[1:]) * _EPS
@@ -82,28 +82,30 @@ def _bend_backward(
     y, values = _along(vectors, _wide(x, mask))
     tolerance = max(x.shape[1:]) * _EPS
     f, h = bent(values, a, form, tolerance), gains(values, a, form, tolerance)
-    top = values.amax(-1, keepdim=True)
-    f1, h1 = f.gather(-1, values.argmax(-1, keepdim=True)), h.gather(-1, values.argmax(-1, keepdim=True))
+    top, where_top = values.max(-1, keepdim=True)
+    f1, h1 = f.gather(-1, where_top), h.gather(-1, where_top)
     scale = torch.where(h1 > 0, 1 / h1, 0.0)  # K = σ₁/f₁
 
-    z = vectors.mT @ _wide(grad, mask)  # Uᵀ G
-    v = torch.where(values > 0, 1 / values, 0.0)[..., None] * y  # Vᵀ
+    work = _work(x)  # large products from here on: nothing is squared any more
+    u, v = vectors.to(work), (torch.where(values > 0, 1 / values, 0.0)[..., None] * y).to(work)
+    z = u.mT @ _oriented(_tokens(grad, mask)).to(work)  # Uᵀ G
     inner = z @ v.mT  # Uᵀ G V
-    along = inner.diagonal(dim1=-2, dim2=-1)
+    along = inner.diagonal(dim1=-2, dim2=-1).double()
     total = (along * f).sum(-1, keepdim=True)  # ⟨G, U f Vᵀ⟩
 
-    by_difference, by_sum = slopes(values, a, form, tolerance), sums(values, f, h)
-    turned = inner * ((by_difference + by_sum) / 2 - h[..., None]) + inner.mT * (by_difference - by_sum) / 2
-    turned = scale[..., None] * turned
+    few, gain = values.to(work), (scale * h).to(work)[..., None]
+    by_difference = scale.to(work)[..., None] * slopes(few, a.to(work), form, tolerance)
+    by_sum = scale.to(work)[..., None] * sums(few, f.to(work), h.to(work))
+    turned = inner * ((by_difference + by_sum) / 2 - gain) + inner.mT * ((by_difference - by_sum) / 2)
     tied = values >= top * (1 - _TIED)
     slope1 = slopes(top, a, form, 0.0)[..., 0]
     kept_top = torch.where(f1 > 0, total / f1 * (1 - slope1 * scale), 0.0)
-    turned.diagonal(dim1=-2, dim2=-1).add_(kept_top * tied / tied.sum(-1, keepdim=True))
-    grad_x = vectors @ ((scale * h)[..., None] * z + turned @ v)
+    turned.diagonal(dim1=-2, dim2=-1).add_((kept_top * tied / tied.sum(-1, keepdim=True)).to(work))
+    grad_x = u @ (gain * z + turned @ v)
 
     moved = by_a(values, f, a, form, tolerance)
-    moved1 = moved.gather(-1, values.argmax(-1, keepdim=True))
-    grad_a = scale * ((along * moved).sum(-1, keepdim=True) - torch.where(f1 > 0, total / f1 * moved1, 0.0))
+    kept_top = torch.where(f1 > 0, total / f1 * moved.gather(-1, where_top), 0.0)
+    grad_a = scale * ((along * moved).sum(-1, keepdim=True) - kept_top)
     return _narrow(grad_x, x, mask), grad_a.sum()
 
 
@@ -147,8 +149,18 @@ def _oriented(x: Tensor) -> Tensor:
 
 
 def _wide(x: Tensor, mask: Tensor | None) -> Tensor:
-    """x in float64, smaller side first, with zeros for the rows that are no tokens, whatever they held."""
-    return _oriented((x if mask is None else torch.where(mask[..., None], x, 0.0)).double())
+    """x in float64, smaller side first, with zeros for the rows that are no tokens."""
+    return _oriented(_tokens(x, mask)).double()
+
+
+def _tokens(x: Tensor, mask: Tensor | None) -> Tensor:
+    """x with zeros for the rows that are no tokens, whatever they held."""
+    return x if mask is None else torch.where(mask[..., None], x, 0.0)
+
+
+def _work(x: Tensor) -> Any:
+    """The type of products that need no more digits than x has; at least float32."""
+    return torch.promote_types(x.dtype, torch.float32)
 
 
 def _narrow(wide: Tensor, x: Tensor, mask: Tensor | None) -> Tensor:
@@ -159,7 +171,7 @@ def _narrow(wide: Tensor, x: Tensor, mask: Tensor | None) -> Tensor:
             f"SoftDecay gives values up to {float(wide.abs().max()):.3g}, float16 holds 65504; "
             "use bfloat16 or float32, or scale the hidden states down."
         )
-    return (found if mask is None else torch.where(mask[..., None], found, 0.0)).contiguous()
+    return _tokens(found, mask).contiguous()
 
 
 def _along(vectors: Tensor, wide: Tensor) -> tuple[Tensor, Tensor]:
@@ -175,18 +187,30 @@ def _relative(h: Tensor) -> Tensor:
 
 def _eigh(gram: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
     """Eigenvalues (b, s), ascending, and eigenvectors (b, s, s); zeros for the rows that are no tokens."""
-    if gram.device.type != "cpu":
+    threads = torch.get_num_threads()
+    if gram.device.type != "cpu" or (mask is None and not 1 < threads <= len(gram)):
         return tuple(torch.linalg.eigh(gram))
+    places = [slice(None)] * len(gram) if mask is None or mask.all() else [row.nonzero()[:, 0] for row in mask]
+    parts = [g[at][:, at] for g, at in zip(gram, places, strict=True)]
     # LAPACK takes one matrix after another, and its threads within a small one wait for each other.
-    places = [None] * len(gram) if mask is None or mask.all() else [row.nonzero()[:, 0] for row in mask]
-    parts = [g if at is None else g[at[:, None], at] for g, at in zip(gram, places, strict=True)]
-    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
-        found = list(pool.map(torch.linalg.eigh, parts))
+    with ThreadPoolExecutor(threads) as pool:
+        found = list(pool.map(_eigh_alone, parts))
     squares, vectors = gram.new_zeros(gram.shape[:2]), torch.zeros_like(gram)
     for i, (at, (some, u)) in enumerate(zip(places, found, strict=True)):
         squares[i, gram.shape[1] - len(some) :] = some
-        vectors[i, slice(None) if at is None else at, gram.shape[1] - len(some) :] = u
+        vectors[i, at, gram.shape[1] - len(some) :] = u
     return squares, vectors
+
+
+def _eigh_alone(gram: Tensor) -> Any:
+    """The eigenvectors of one matrix by one thread."""
+    with _threads().limit(limits=1, user_api="openmp"):
+        return torch.linalg.eigh(gram)
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _refuse_not_finite(gram: Tensor, x: Tensor) -> None:
