@@ -47,9 +47,14 @@ main()
 """
 
 
+def _heeding() -> None:
+    """Heed SIGINT, which a shell tells what it starts in the background to ignore."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def _stopped(where: str, at: int, number: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", CODE, where, str(at), number, *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, preexec_fn=_heeding)
 
 
 def _batches(folder: Path) -> list[int]:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from isotrope import nn
     from isotrope.effects import before_after
     from isotrope.errors import IsotropeError
+    from isotrope.evaluation.retrieval import evaluate_retrieval
+    from isotrope.evaluation.sts import evaluate_sts
     from isotrope.findings import Findings, Reading
     from isotrope.pipeline import measure, scan
     from isotrope.repairs import (
@@ -43,6 +45,8 @@ __all__ = [
     "TokenStatistics",
     "Whitening",
     "before_after",
+    "evaluate_retrieval",
+    "evaluate_sts",
     "load_repair",
     "measure",
     "nn",
@@ -67,6 +71,8 @@ _HOME = {
     "TokenStatistics": "statistics",
     "Whitening": "repairs",
     "before_after": "effects",
+    "evaluate_retrieval": "evaluation.retrieval",
+    "evaluate_sts": "evaluation.sts",
     "load_repair": "repairs",
     "measure": "pipeline",
     "scan": "pipeline",

@@ -11,8 +11,10 @@ from typing import Any, NoReturn
 import typer
 
 from isotrope import __version__
+from isotrope.cli.advise import advise
 from isotrope.cli.catalogue import catalogue
 from isotrope.cli.compare import compare
+from isotrope.cli.evaluate import evaluate
 from isotrope.cli.repair import repair
 from isotrope.cli.scan import scan
 from isotrope.errors import IsotropeError
@@ -26,7 +28,9 @@ app = typer.Typer(
 app.command()(scan)
 app.command()(catalogue)
 app.command()(compare)
+app.command()(advise)
 app.add_typer(repair)
+app.add_typer(evaluate)
 
 
 def _version(asked: bool) -> None:

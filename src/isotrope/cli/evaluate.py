@@ -1,0 +1,18 @@
+"""isotrope evaluate: whether a repair helps on real tasks, one file each."""
+
+from __future__ import annotations
+
+import typer
+
+from isotrope.cli.evaluate_retrieval import retrieval
+from isotrope.cli.evaluate_sts import sts
+
+evaluate = typer.Typer(name="evaluate", help="Score a model on real tasks, without and with repairs.")
+for _command in (sts, retrieval):
+    evaluate.command()(_command)
+
+
+@evaluate.callback(invoke_without_command=True)
+def _options(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())

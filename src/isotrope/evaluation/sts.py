@@ -1,0 +1,156 @@
+"""Sentence similarity: how well cosines agree with what people said, without and with repairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from isotrope.errors import InputError
+from isotrope.evaluation.differences import point_differences
+from isotrope.evaluation.metrics import CORRELATIONS, Correlation, Vector
+from isotrope.evaluation.pairs import PairSet, read_sets
+from isotrope.evaluation.significance import Compared, average, compare
+from isotrope.evaluation.sts_result import StsEvaluation, StsScore
+from isotrope.evaluation.treatments import OWN, Treatment, treatments
+from isotrope.pipeline import Progress
+from isotrope.provenance import provenance
+from isotrope.repairs import Repair
+from isotrope.sources.corpora import open_corpus
+from isotrope.sources.inputs import Input
+from isotrope.sources.models import EMBEDDED
+from isotrope.sources.pooling import parse
+from isotrope.sources.text_rows import Encoder, Rows
+
+#: The layers of each protocol, averaged, unless others are named.
+LAYERS = {"paper": "1,-1", "concatenated": "-1"}
+
+#: The name of the plain mean over all sets.
+MEAN = "mean"
+
+#: Of a cosine. Sentences that are the same have cosine 1, whatever rounding makes of it: they must not be ranked.
+_DECIMALS = 12
+
+#: What systems score on a set, by the correlation's name.
+Both = dict[str, Compared]
+
+
+def evaluate_sts(
+    *,
+    model: str | Path | None = None,
+    data: str | Path | None = None,
+    sets: Sequence[str] | None = None,
+    repairs: Sequence[str | Path | Repair] = (),
+    fit_text: str | Path | Sequence[str] = OWN,
+    layers: str | int | Sequence[int | str] | None = None,
+    pooling: str = "mean",
+    protocol: str = "concatenated",
+    special_tokens: str = "keep",
+    revision: str | None = None,
+    gguf_file: str | None = None,
+    trust_remote_code: bool = False,
+    batch_size: int | None = None,
+    max_length: int | None = None,
+    device: str = "auto",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> StsEvaluation:
+    """Correlations of cosines with gold scores on sets of sentence pairs, without and with each repair.
+
+    model: hub id, folder or GGUF file; None for the embedded default. data: folder of the sets, see
+    `isotrope.evaluation.pairs`; None for that of ISOTROPE_DATA, without that the hub. sets: names, by default all that
+    are there. repairs: see `isotrope.evaluation.treatments`. fit_text: "own", or any text that a scan reads. layers:
+    averaged; by default the last, or for the protocol "paper" 1 and last. protocol: "concatenated" (one correlation
+    over all pairs of a set; Gao et al. 2021) or "paper" (the plain mean over a year's subsets; Yan et al. 2022). The
+    first score of each set is that without a repair, and the differences are to it.
+    """
+    given, started, told = locals(), datetime.now(timezone.utc), progress or (lambda *_: None)
+    if not 0 <= seed < 2**31:
+        raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
+    found = read_sets(sets, data, protocol)
+    tried = treatments(repairs, seed=seed, model=EMBEDDED if model is None else str(model))
+    corpus = None if isinstance(fit_text, str) and fit_text == OWN else open_corpus(fit_text)
+    default = "all" if parse(pooling).layers else LAYERS[protocol]
+    encoder = Encoder(Input.among(given | {"layers": default if layers is None else layers}))
+    told("loading the model", 0, None)
+    width = encoder(found[0].sentences[:1]).shape[1]
+    for treatment in tried:
+        treatment.refuse_width(width)
+    if corpus is not None and not all(treatment.ready for treatment in tried):
+        name = str(fit_text) if isinstance(fit_text, (str, Path)) else corpus.name
+        rows = encoder.of(corpus, partial(told, f"encoding {name}"))
+        tried = [treatment.fit(rows, name, name) for treatment in tried]
+    by_set: dict[str, Both] = {}
+    for pairs in found:
+        rows = encoder(pairs.sentences, partial(told, f"encoding {pairs.name}"))
+        told(f"comparing on {pairs.name}", 0, None)
+        fitted = [treatment.fit(rows, OWN, f"the sentences of {pairs.name}") for treatment in tried]
+        by_part = _compared(pairs, {treatment.name: cosines(treatment(rows)) for treatment in fitted}, seed)
+        by_set |= by_part | {pairs.name: _average(list(by_part.values()))}
+    if len(found) > 1:
+        by_set[MEAN] = _average([by_set[pairs.name] for pairs in found])
+    settings = {"seed": seed, "protocol": protocol, "sets": [pairs.name for pairs in found], "data": str(data or "")}
+    return StsEvaluation(
+        protocol,
+        [_score(name, both, treatment, encoder) for name, both in by_set.items() for treatment in fitted],
+        point_differences(by_set),
+        {pairs.name: pairs.left_out for pairs in found if pairs.left_out},
+        provenance(started, settings, 0),
+    )
+
+
+def cosines(rows: Rows) -> Vector:
+    """The cosine of each row of the first half with that of the second, (2n, d) -> (n,); NaN for a row of zeros.
+
+    >>> cosines(np.array([[1.0, 0.0], [3.0, 4.0]])).round(3).tolist()
+    [0.6]
+    """
+    first, second = np.split(np.asarray(rows, dtype=np.float64), 2)
+    lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
+    products = np.einsum("ij,ij->i", first, second)
+    found = np.divide(products, lengths, out=np.full(len(first), np.nan), where=lengths > 0)
+    return np.asarray(np.round(found, _DECIMALS))
+
+
+def _compared(pairs: PairSet, cosines: Mapping[str, Vector], seed: int) -> dict[str, Both]:
+    """The correlations of each part of a set."""
+    found, start = {}, 0
+    for part in pairs.parts:
+        here = slice(start, start + len(part))
+        start = here.stop
+        found[part.name] = {
+            kind: compare(
+                {name: Correlation(values[here], part.gold, kind) for name, values in cosines.items()},
+                seed=seed,
+                items=part.name,
+            )
+            for kind in CORRELATIONS
+        }
+    return found
+
+
+def _average(sets: Sequence[Both]) -> Both:
+    return {kind: average([both[kind] for both in sets]) if len(sets) > 1 else sets[0][kind] for kind in CORRELATIONS}
+
+
+def _score(name: str, both: Both, treatment: Treatment, encoder: Encoder) -> StsScore:
+    spearman, pearson = (both[kind].scores[treatment.name] for kind in CORRELATIONS)
+    return StsScore(
+        set=name,
+        model=encoder.loaded.name,
+        repair=treatment.name,
+        layers=encoder.layers,
+        pooling=encoder.pooled.pooling or "",
+        fitted_on=treatment.fitted_on,
+        spearman=100 * spearman.value,
+        low=100 * spearman.low,
+        high=100 * spearman.high,
+        pearson=100 * pearson.value,
+        pearson_low=100 * pearson.low,
+        pearson_high=100 * pearson.high,
+        n=spearman.n,
+        reason=spearman.reason,
+    )

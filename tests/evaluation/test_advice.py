@@ -1,0 +1,153 @@
+"""Advice without labels: right on spaces whose answer is known, and silent where there is too little to tell."""
+
+from __future__ import annotations
+
+import json
+from pydoc_data.topics import topics
+
+import numpy as np
+import pytest
+
+from isotrope.errors import InputError
+from isotrope.evaluation.advice import LEAST, advise
+from isotrope.evaluation.bending import bend
+from isotrope.evaluation.everyday import yardstick
+from isotrope.evaluation.geometry import geometry
+from isotrope.evaluation.halves import cosines, found, halves
+from isotrope.evaluation.neighbourhoods import kept
+from isotrope.repairs.collecting import collect
+
+
+def isotropic(n: int, d: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def drift(n: int, d: int, seed: int) -> np.ndarray:
+    return isotropic(n, d, seed) + 5.0
+
+
+def dominant(n: int, d: int, seed: int) -> np.ndarray:
+    rows = isotropic(n, d, seed)
+    rows[:, :3] *= np.sqrt(d)
+    return rows
+
+
+def outlier(n: int, d: int, seed: int) -> np.ndarray:
+    rows = isotropic(n, d, seed)
+    rows[:, d // 2] = 3 * np.sqrt(d) * rows[:, d // 2] + 20
+    return rows
+
+
+def falling(n: int, d: int, seed: int) -> np.ndarray:
+    """A spectrum as gentle as that of a healthy sentence model."""
+    return isotropic(n, d, seed) / np.arange(1, d + 1) ** 0.25
+
+
+@pytest.mark.parametrize(
+    ("space", "repaired"),
+    [(isotropic, False), (falling, False), (drift, True), (dominant, True), (outlier, True)],
+)
+@pytest.mark.parametrize("d", [8, 64, 384])
+@pytest.mark.parametrize("n", [500, 5_000])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_vectors_whose_answer_is_known(space, repaired: bool, d: int, n: int, seed: int) -> None:  # type: ignore[no-untyped-def]
+    advice = advise(vectors=space(n, d, seed))
+    assert (advice.repair is not None) is repaired, advice.geometry
+    assert advice.evidence == "geometry"
+    assert any("weaker" in reason for reason in advice.reasons)
+    if advice.repair is not None:
+        rows = space(n, d, seed + 100)  # rows never seen
+        after = geometry(collect(advice.repair.transform(rows))[0])
+        before = geometry(collect(rows)[0])
+        assert after.mean_cosine <= max(before.mean_cosine - 0.2, 0.05)
+        assert after.collapsed is None or after.top < before.top / 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("space", "repaired"), [(isotropic, False), (drift, True), (dominant, True), (outlier, True)])
+def test_many_rows_say_the_same(space, repaired: bool) -> None:  # type: ignore[no-untyped-def]
+    assert (advise(vectors=space(20_000, 768, 0)).repair is not None) is repaired
+
+
+def test_bending_is_the_formula_at_the_scale_of_the_rows() -> None:
+    rows = dominant(2_000, 12, 0)
+    singular = np.linalg.svd(rows, compute_uv=False) * np.sqrt(3_000 / len(rows))
+    repair = bend(rows, 5.0)
+    bent = np.log1p(5.0 * singular / np.median(singular))
+    np.testing.assert_allclose(repair.gains_, bent / singular * singular[0] / bent[0], rtol=1e-6)
+    for scale in (1e-4, 1e4):
+        np.testing.assert_allclose(bend(scale * rows, 5.0).gains_, repair.gains_, rtol=1e-6)
+    np.testing.assert_allclose(bend(np.tile(rows, (4, 1)), 5.0).gains_, repair.gains_, rtol=1e-6)
+    with pytest.raises(InputError, match="spread in 1 directions"):
+        bend(np.outer(np.arange(1, 9), np.ones(3)))
+
+
+def test_halves_are_cut_at_a_sentence_and_found_by_rank() -> None:
+    assert halves("one two three four five") is None
+    assert halves("a b c d e f g h") == ("a b c d", "e f g h")
+    assert halves("a b c. d e f g h i") == ("a b c.", "d e f g h i")
+    first = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    second = np.array([[1.0, 0.1], [1.0, 0.9], [0.2, 1.0]])
+    # Cosines by hand: 0.995, 0.743, 0.196; 0.100, 0.669, 0.981; 0.774, 0.999, 0.832.
+    np.testing.assert_allclose(found(first, second), [1, 1 / 2, 1 / 2, 1, 1 / 3, 1 / 2])
+    assert found(np.ones((4, 2)), np.ones((4, 2))).tolist() == [0.25] * 8
+    np.testing.assert_allclose(cosines(first, second), [1 / np.sqrt(1.01), 0.9 / np.sqrt(1.81), 1.2 / np.sqrt(2.08)])
+
+
+def test_neighbours_that_stay() -> None:
+    angles = np.linspace(0, np.pi, 40)
+    rows = np.column_stack([np.cos(angles), np.sin(angles)])
+    assert kept(rows, 7 * rows) == 1.0
+    turned = np.column_stack([rows, np.zeros(40)]) @ np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    assert kept(rows, turned) == 1.0
+    assert kept(rows, np.random.default_rng(0).permutation(rows)) < 0.5
+
+
+def test_the_yardstick_is_always_the_same_and_its_likeness_is_not_that_of_words() -> None:
+    given = yardstick()
+    assert given == yardstick()
+    assert given != yardstick(seed=1)
+    assert len(given.sentences) == 400
+    levels = np.array([pair.likeness for pair in given.pairs])
+    assert sorted(set(levels.round(3))) == [0, 0.333, 0.667, 1]
+    # Pairs that say the same in other words, and pairs that share words and say something else, are both there.
+    words = [(set(p.first.lower().split()), set(p.second.lower().split())) for p in given.pairs]
+    shared = np.array([len(a & b) / len(a | b) for a, b in words])
+    assert (shared[levels == 1] < 0.3).sum() > 20
+    assert 0.3 < np.corrcoef(shared, levels)[0, 1] < 0.85
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"vectors": np.ones((100, 4))}, f"got 100 rows, expected at least {LEAST}"),
+        ({"vectors": np.ones((300, 4))}, "all 300 rows are the same"),
+        ({"text": ["the same words"] * 500}, "got 1 different texts of two words or more (of 500)"),
+        ({"text": [f"word{i}" for i in range(500)]}, "got 0 different texts of two words or more (of 500)"),
+        ({"text": [f"two words{i}" for i in range(50)]}, f"expected at least {LEAST}"),
+        ({}, "neither vectors nor a text"),
+        ({"vectors": np.ones((300, 4)), "text": ["a b"]}, "give the vectors alone"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_too_little_to_tell(given: dict[str, object], says: str) -> None:
+    with pytest.raises(InputError) as refused:
+        advise(**given)  # type: ignore[arg-type]
+    assert says in str(refused.value)
+
+
+def manual(count: int) -> list[str]:
+    """Sentences of the Python manual, which every Python has."""
+    lines = (" ".join(part.split()) for text in topics.values() for part in text.split("\n\n"))
+    return list(dict.fromkeys(line for line in lines if 6 <= len(line.split()) <= 30))[:count]
+
+
+@pytest.mark.parametrize(("layers", "repaired"), [(None, False), ("1", True)])
+def test_a_healthy_model_is_left_alone_and_its_first_layer_repaired(layers: str | None, repaired: bool) -> None:
+    advice = advise(text=manual(700), layers=layers)
+    assert (advice.repair is not None) is repaired, advice.reasons
+    assert advice.layers == (layers or "6")
+    assert (advice.evidence, advice.rows, len(advice.trials)) == ("yardstick", 700, 1)
+    document = json.loads(json.dumps(advice.to_dict(), allow_nan=False))
+    assert document["advice"] == ("softdecay" if repaired else "none")
+    assert document["tried"][0]["helps"] is repaired
