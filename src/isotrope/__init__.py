@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from isotrope import nn
     from isotrope.effects import before_after
     from isotrope.errors import IsotropeError
     from isotrope.evaluation.advice import Advice
@@ -54,6 +55,7 @@ __all__ = [
     "evaluate_sts",
     "load_repair",
     "measure",
+    "nn",
     "scan",
 ]
 
@@ -87,10 +89,12 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "nn":
+        return import_module("isotrope.nn")
     if name not in _HOME:
         raise AttributeError(f"module 'isotrope' has no attribute {name!r}")
     return getattr(import_module(f"isotrope.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *_HOME, "nn"])
