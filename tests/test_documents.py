@@ -65,6 +65,20 @@ def test_the_page_about_training_names_all_that_there_is() -> None:
     assert all(name in page for name in nn.__all__)
 
 
+def test_python_of_the_page_about_embedders_runs(tmp_path: Path) -> None:
+    check = """
+expected = repair.transform(rows[:5])
+expected /= (expected**2).sum(axis=1, keepdims=True) ** 0.5
+assert abs(encoded - expected).max() < 1e-5
+expected = weighted(texts[:5])
+expected /= (expected**2).sum(axis=1, keepdims=True) ** 0.5
+assert abs(SentenceTransformer("weighted-embedder", device="cpu").encode(texts[:5]) - expected).max() < 1e-5
+"""
+    code = "\n".join([*blocks("docs/embedders.md", "python"), check])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_page_about_repairs_names_every_kind_of_export() -> None:
     from isotrope.integrations import KINDS
 
@@ -155,6 +169,7 @@ def test_links_in_the_documents_lead_somewhere() -> None:
         "README.md",
         "CONTRIBUTING.md",
         "CHANGELOG.md",
+        "docs/embedders.md",
         "docs/verdict.md",
         "docs/finite_samples.md",
         "docs/quantizers.md",

@@ -40,7 +40,7 @@ def advise(
     seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Folder for the repair, where one is advised.", show_default=False),
+        typer.Option("--output", "-o", help="Folder for the advice and its repair.", show_default=False),
     ] = None,
     json: space.Json = False,
 ) -> None:
@@ -54,7 +54,7 @@ def advise(
     from isotrope.cli.inputs import sort_out
     from isotrope.cli.terminal import Bar, warnings_told
     from isotrope.errors import StoreError
-    from isotrope.evaluation.advice import advise as ask
+    from isotrope.evaluation.advise import advise as ask
     from isotrope.sources.inputs import Input
 
     if output is not None and output.exists():
@@ -66,17 +66,42 @@ def advise(
         more[name] = getattr(place, name)
     with Bar(quiet=json) as bar, warnings_told():
         found = ask(**more, seed=seed, progress=bar)
-    if output is not None and found.repair is not None:
-        found.repair.save(output)
+    if output is not None:
+        _save(found, output)
     if json:
         import json as library
 
         typer.echo(library.dumps(found.to_dict(), indent=1, ensure_ascii=False, allow_nan=False))
-    else:
-        _print(found, output)
+        return
+    show(found)
+    if output is not None:
+        typer.echo(_saved(found, output))
 
 
-def _print(found: Advice, output: Path | None) -> None:
+def _save(found: Advice, folder: Path) -> None:
+    """advice.json, and what it advises: a repair, token weights."""
+    import json as library
+
+    from isotrope.store import write_folder, write_text
+
+    def fill(beside: Path) -> None:
+        write_text(beside / "advice.json", library.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n")
+        if found.repair is not None:
+            found.repair.save(beside / "repair")
+        if found.token_weights is not None:
+            found.token_weights.save(beside / "token_weights.safetensors")
+
+    write_folder(folder.absolute(), fill)
+
+
+def _saved(found: Advice, folder: Path) -> str:
+    if found.repair is None:
+        return f"\nWritten to {folder}/advice.json; no repair is advised, so there is none."
+    return f"\nWritten to {folder}/: isotrope repair show {folder}/repair says what the repair does."
+
+
+def show(found: Advice) -> None:
+    """The advice in a few plain lines, and a table of what was tried."""
     from rich.text import Text
 
     from isotrope.cli.terminal import console
@@ -84,37 +109,33 @@ def _print(found: Advice, output: Path | None) -> None:
     out = console()
     out.print(Text(f"{found.words[0].upper()}{found.words[1:]}.", style="bold"), soft_wrap=True)
     for reason in found.reasons:
-        out.print(reason, soft_wrap=True)
+        out.print(Text(reason), soft_wrap=True)
     if found.trials:
         out.print()
         out.print(_table(found))
-        out.print(f"from {found.rows:,} texts, seed {found.seed}; likeness and halves after a firm repair", style="dim")
-    if output is not None:
-        saved = f"Saved in {output}/: isotrope repair show {output} says what it does."
-        out.print(saved if found.repair is not None else "No repair is advised, so none was saved.")
+        out.print(f"likeness: correlation over 1,500 pairs; from {found.rows:,} texts, seed {found.seed}", style="dim")
 
 
 def _table(found: Advice) -> Any:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for column in ("layers", "likeness", "repaired", "gain", "halves", "repaired", "mean cosine", "top 3", ""):
-        table.add_column(column, justify="left" if column in ("layers", "") else "right", no_wrap=True)
+    words = ("layers", "tokens", "")
+    for column in ("layers", "tokens", "likeness", "repaired", "gain", "halves", "repaired", "mean cosine", ""):
+        table.add_column(column, justify="left" if column in words else "right", no_wrap=True)
     for trial in found.trials:
-        likeness = trial.likeness
-        best = max(("gentle", "firm"), key=lambda name: likeness.scores[name].value)
-        gain = likeness.differences[best]
+        gain = trial.gain
         halves = ["-", "-"]
         if trial.finding is not None:
-            halves = [f"{trial.finding.scores[name].value:.3f}" for name in ("none", "firm")]
+            halves = [f"{trial.finding.scores[name].value:.3f}" for name in ("none", "bent")]
         table.add_row(
             trial.layers,
-            f"{likeness.scores['none'].value:.3f}",
-            f"{likeness.scores[best].value:.3f}",
+            "weighted" if trial.weighted else "alike",
+            f"{trial.likeness.scores['none'].value:.3f}",
+            f"{trial.bent:.3f}",
             f"{gain.value:+.3f} ({gain.low:+.3f} to {gain.high:+.3f})",
             *halves,
             f"{trial.geometry.mean_cosine:.2f}",
-            f"{trial.geometry.top:.0%}",
             "repair" if trial.helps else "leave alone",
         )
     return table

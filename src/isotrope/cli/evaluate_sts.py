@@ -46,7 +46,10 @@ def sts(
         ),
     ] = None,
     pooling: Annotated[
-        str, typer.Option(help="mean, cls, last, max, first+last, sbert-wk, mean:1+-1.", rich_help_panel=_ROWS)
+        str,
+        typer.Option(
+            help="mean, cls, last, max, weightedmean, first+last, sbert-wk, mean:1+-1.", rich_help_panel=_ROWS
+        ),
     ] = "mean",
     special_tokens: Annotated[
         str, typer.Option(help="keep or drop tokens that the tokenizer adds.", rich_help_panel=_ROWS)

@@ -12,6 +12,7 @@ import typer
 
 from isotrope import __version__
 from isotrope.cli.advise import advise
+from isotrope.cli.build import build
 from isotrope.cli.catalogue import catalogue
 from isotrope.cli.compare import compare
 from isotrope.cli.evaluate import evaluate
@@ -29,6 +30,7 @@ app.command()(scan)
 app.command()(catalogue)
 app.command()(compare)
 app.command()(advise)
+app.command()(build)
 app.add_typer(repair)
 app.add_typer(evaluate)
 

@@ -31,7 +31,7 @@ Split: TypeAlias = Annotated[str | None, typer.Option(help="Split of a dataset."
 Pooling: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help="One row per text: mean, cls, last, max, first+last, mean:1+-1.",
+        help="One row per text: mean, cls, last, max, weightedmean, first+last, mean:1+-1.",
         show_default="rows are tokens",
         rich_help_panel=_ROWS,
     ),

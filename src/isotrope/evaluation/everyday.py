@@ -118,19 +118,20 @@ class Yardstick:
     pairs: list[Pair]
 
 
-def yardstick(sentences: int = 400, pairs: int = 800, seed: int = 0) -> Yardstick:
+def yardstick(sentences: int = 1_500, pairs: int = 1_500, seed: int = 0) -> Yardstick:
     """Sentences of all kinds in equal number, and pairs of the same kind that share some of their slots or none.
 
     A slot that both share is said in two wordings as often as in one, so that common words alone do not tell likeness.
+    The first of more sentences, or pairs, are those of fewer.
 
     >>> yardstick(10, 2).sentences[1]
     'Flight operator delays ban on plastic bags'
     """
-    rng = random.Random(seed)
+    alone, paired = random.Random(2 * seed), random.Random(2 * seed + 1)
     kinds = list(_KINDS)
     return Yardstick(
-        [_said(kind, _meaning(kind, rng), rng) for kind in _in_turn(kinds, sentences)],
-        [_pair(kind, rng) for kind in _in_turn(kinds, pairs)],
+        [_said(kind, _meaning(kind, alone), alone) for kind in _in_turn(kinds, sentences)],
+        [_pair(kind, paired) for kind in _in_turn(kinds, pairs)],
     )
 
 
