@@ -105,8 +105,8 @@ def _show(found: GlueEvaluation) -> None:
     settings = found.runs[0].settings
     out.print(f"{settings['model']}, fine-tuned", style="bold")
     words = (
-        f"Scores × 100 on validation rows, mean over seeds and standard deviation; at most {settings['epochs']} epochs, "
-        f"batches of {settings['batch_size']}, rate {settings['learning_rate']:g}; epoch and α chosen on held-out rows."
+        f"Scores × 100 on validation rows, mean over seeds and deviation; at most {settings['epochs']} epochs, batches "
+        f"of {settings['batch_size']}, rate {settings['learning_rate']:g}; epoch and α chosen on held-out rows."
     )
     out.print(words, style="dim", soft_wrap=True)
     table = Table(box=None, pad_edge=False)

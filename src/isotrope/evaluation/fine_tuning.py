@@ -132,7 +132,7 @@ def fine_tune(
     each = math.ceil(len(rows) / training.batch_size)
     step = Steps(model, training, each * training.epochs)
     losses, held_out = list[float](), list[float]()
-    best: dict[str, Tensor] = {}
+    best, kept = dict[str, Tensor](), 0
     for epoch in range(training.epochs):
         model.train()
         total = 0.0
@@ -144,7 +144,7 @@ def fine_tune(
             told(step.done, step.total)
         losses.append(total / len(rows))
         held_out.append(scored())
-        if held_out[-1] > max(held_out[:-1], default=-math.inf) or not best:
+        if held_out[-1] >= max(held_out):  # of equals the later one, which was trained at lower rates
             best, kept = {key: value.detach().clone() for key, value in model.state_dict().items()}, epoch
         if epoch - kept >= training.patience:
             break

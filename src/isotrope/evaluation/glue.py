@@ -52,11 +52,11 @@ def evaluate_glue(
 ) -> GlueEvaluation:
     """Scores of a model fine-tuned on tasks of GLUE, plainly and by other methods, over seeds.
 
-    data: a folder, see `isotrope.evaluation.glue_tasks`; None for ISOTROPE_DATA or the hub. methods: beside "base" any of
-    "softdecay", "expdecay", "sbert", "bert-ct", "simcse" and "simcse+softdecay". alphas: that SoftDecay begins with. seeds:
-    how many, from `seed` on. The other numbers are of training, see `isotrope.evaluation.training.Training`. output: a
-    folder in which each finished run becomes a file at once; `resume` goes on with it. Papers: Yan et al. 2022, Tables
-    2, 3, 5 and 6.
+    data: a folder, see `isotrope.evaluation.glue_tasks`; None for ISOTROPE_DATA or the hub. methods: beside "base" any
+    of "softdecay", "expdecay", "sbert", "bert-ct", "simcse" and "simcse+softdecay". alphas: that SoftDecay begins with.
+    seeds: how many, from `seed` on. The other numbers are of training, see `isotrope.evaluation.training.Training`.
+    output: a folder in which each finished run becomes a file at once; `resume` goes on with it. Paper: Yan et al.
+    2022, Tables 2, 3, 5 and 6.
     """
     given, started, told = locals(), datetime.now(timezone.utc), progress or (lambda *_: None)
     training = Training(**{f.name: given[f.name] for f in fields(Training)})

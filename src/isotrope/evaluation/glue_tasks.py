@@ -1,8 +1,8 @@
 """The tasks of GLUE: which columns are read, what is scored, and their rows from a folder of files or from the hub.
 
 A folder, or `glue/` in it, holds a folder for each task with `train.tsv` and `validation.tsv` (MNLI:
-`validation_matched.tsv` and `validation_mismatched.tsv`): tab-separated below a header, quoted, with the columns and the
-label numbers of the hub's set `nyu-mll/glue`.
+`validation_matched.tsv` and `validation_mismatched.tsv`): tab-separated below a header, quoted, with the columns and
+the label numbers of the hub's set `nyu-mll/glue`.
 """
 
 from __future__ import annotations
@@ -118,6 +118,7 @@ def read_task(name: str, folder: Path | None) -> TaskData:
 
 
 def _read(task: Task, split: str, folder: Path | None) -> Rows:
+    found: Iterator[tuple[str, dict[str, Any]]]
     if folder is None:
         place = f"{HUB}:{task.name}"
         data, _ = load_split(place, split)

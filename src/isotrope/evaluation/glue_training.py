@@ -116,7 +116,7 @@ def train(
             told("training"),
             after_step,
         )
-    scores = {}
+    scores = dict[str, float]()
     for name, validation in data.validation.items():
         said = predict(model, encoder(validation.texts), training.batch_size)
         ending = "_mismatched" if name.endswith("mismatched") else ""
@@ -153,7 +153,7 @@ def with_head(loaded: Loaded, task: Task) -> Any:
             f"transformers has no head for classes for {type(loaded.model).__name__}; use a model that has one."
         ) from error
     weights = {name: value.float() for name, value in loaded.model.state_dict().items()}
-    missing = [name for name in model.base_model.load_state_dict(weights, strict=False).missing_keys]
+    missing = model.base_model.load_state_dict(weights, strict=False).missing_keys
     if missing:
         raise InputError(
             f"the weights of {loaded.name!r} lack {len(missing):,} that its model with a head needs (such as "

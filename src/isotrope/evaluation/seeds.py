@@ -1,7 +1,7 @@
-"""Two ways of training compared over seeds: each seed gives a pair of scores, which share data order and first weights.
+"""Two ways of training compared over seeds: each gives a pair of scores, which share data order and first weights.
 
-The p-value and the interval are those of the paired t-test. The exact test by changing sides (Noreen 1989) stands beside
-it, with a caution: n seeds have 2ⁿ ways of changing sides, so that with five its p is never below 1/16.
+The p-value and the interval are those of the paired t-test. The exact test by changing sides (Noreen 1989) stands
+beside it, with a caution: n seeds have 2ⁿ ways of changing sides, so that with five its p is never below 1/16.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The spectrum of a model's token matrices on some rows: its last hidden states, and what goes into SoftDecay and out."""
+"""The spectrum of a model's token matrices on some rows: the last hidden states, and around a SoftDecay layer."""
 
 from __future__ import annotations
 
