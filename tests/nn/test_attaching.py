@@ -274,6 +274,22 @@ def test_a_named_stack_is_restored_too(tmp_path: Path) -> None:
     assert again.encoder.block[0].softdecay is restored
 
 
+def test_of_a_model_on_the_hub_any_revision_is_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache with two revisions, the newer one of which is main."""
+    old, new, cache = "a" * 40, "b" * 40, tmp_path / "models--someone--bert"
+    for revision, alpha in ((old, -0.3), (new, -0.8)):
+        model = network("bert")
+        nn.attach(model, alpha)
+        model.save_pretrained(cache / "snapshots" / revision)
+    (cache / "refs").mkdir()
+    (cache / "refs" / "main").write_text(new)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    for revision, alpha in ((old, -0.3), ("main", -0.8)):
+        model = AutoModel.from_pretrained("someone/bert", revision=revision)
+        assert nn.restore(model, revision=revision).alpha == pytest.approx(alpha, rel=1e-6)
+
+
 def test_what_cannot_be_restored(tmp_path: Path) -> None:
     model = network("bert")
     with pytest.raises(InputError, match="was saved without a SoftDecay layer; use attach"):
@@ -364,6 +380,7 @@ def test_distributed_training_finds_the_layer(tmp_path: Path) -> None:
         torch.distributed.destroy_process_group()
 
 
+@pytest.mark.long
 def test_the_whole_model_compiles() -> None:
     model, inputs = network("bert"), batch()
     layer = nn.attach(model)

@@ -145,26 +145,63 @@ def test_without_the_square_the_least_loss_would_be_collapse() -> None:
     assert np.linalg.svd(zeros, compute_uv=False).sum() < np.linalg.svd(target, compute_uv=False).sum()
 
 
-def test_a_model_s_loss_grows_by_it_while_training_only() -> None:
-    model, inputs = network("roberta", "AutoModelForSequenceClassification", num_labels=2), batch((7, 4, 2))
-    labels, loss = torch.tensor([0, 1, 0]), nn.MeanCosineLoss(10.0)
+def still(family: str) -> Any:
+    """A classifier in training mode that draws no random numbers."""
+    model = network(family, "AutoModelForSequenceClassification", num_labels=2).train()
     for dropout in (m for m in model.modules() if isinstance(m, torch.nn.Dropout)):
         dropout.p = 0.0
-    model.train()
-    plain = model(**inputs, labels=labels, output_hidden_states=True)
+    return model
+
+
+def test_a_model_s_loss_grows_by_it_while_training_only() -> None:
+    model, loss = still("roberta"), nn.MeanCosineLoss(10.0)
+    inputs = {**batch((7, 4, 2)), "labels": torch.tensor([0, 1, 0])}
+    with torch.no_grad():
+        plain = model(**inputs, output_hidden_states=True)
+    own = float(plain.loss)
     for layer in (-1, 0, 2):
         added = nn.regularize(model, loss, layer)
         expected = float(loss(plain.hidden_states[layer], inputs["attention_mask"]))
-        found = model(**inputs, labels=labels)
-        assert float(found.loss) == pytest.approx(float(plain.loss) + expected, rel=1e-6)
+        found = model(**inputs).loss
+        assert float(found.detach()) == pytest.approx(own + expected, rel=1e-6)
         assert float(added.last) == pytest.approx(expected)
-        found.loss.backward()
-        model.eval()
-        assert float(model(**inputs, labels=labels).loss) == pytest.approx(float(plain.loss), rel=1e-6)
-        model.train()
-        added.remove()
-        assert float(model(**inputs, labels=labels).loss) == pytest.approx(float(plain.loss), rel=1e-6)
+        found.backward()
+        for change in (model.eval, added.remove, model.train):
+            change()
+            with torch.no_grad():
+                assert float(model(**inputs).loss) == pytest.approx(own, rel=1e-6)
+    assert all(p.grad is not None for p in model.roberta.encoder.parameters())
     assert "forward" not in vars(model)
+
+
+def test_of_several_batches_in_one_step_each_adds_its_share() -> None:
+    """The Trainer says how many labels a step has; with all of its batches the regulariser then counts once."""
+    model, inputs = still("roberta"), batch((7, 4, 2))
+    added = nn.regularize(model, lambda hidden, mask: hidden.sum() * 0 + 7.0)
+    labels = torch.tensor([0, -100, 1])
+    for items, share in ((2, 1.0), (8, 0.25)):
+        out = model(**inputs, labels=labels, num_items_in_batch=torch.tensor(items))
+        own = torch.nn.functional.cross_entropy(out.logits, labels)
+        assert float(out.loss.detach() - own.detach()) == pytest.approx(7.0 * share, rel=1e-5)
+        assert float(added.last) == 7.0
+
+
+@pytest.mark.parametrize("first_out", [0, 1, 2])
+def test_what_is_put_in_one_after_the_other_comes_out_in_any_order(first_out: int) -> None:
+    model, inputs = still("roberta"), batch((7, 4, 2))
+
+    def loss() -> float:
+        return float(model(**inputs, labels=torch.tensor([0, 1, 0])).loss.detach())
+
+    plain = loss()
+    one = nn.regularize(model, lambda hidden, mask: hidden.sum() * 0 + 10)
+    two = nn.regularize(model, lambda hidden, mask: hidden.sum() * 0 + 100)
+    assert loss() == pytest.approx(plain + 110, rel=1e-6)
+    nn.attach(model)
+    out = [one.remove, two.remove, lambda: nn.detach(model)]
+    for remove in [out.pop(first_out), *out]:
+        remove()
+    assert loss() == pytest.approx(plain, rel=1e-6)
 
 
 def test_what_a_model_must_give() -> None:

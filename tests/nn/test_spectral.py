@@ -389,3 +389,20 @@ def test_inference_mode_and_threads_make_no_difference() -> None:
     finally:
         torch.set_num_threads(threads)
     assert_allclose(found, expected, rtol=0, atol=1e-13)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA device.")
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_a_gpu_gives_what_the_processor_gives(dtype: torch.dtype) -> None:
+    x, mask = padded([7, 3, 1, 0], 7)
+    upstream = torch.tensor(RNG.normal(size=x.shape))
+    found = []
+    for device in ("cpu", "cuda"):
+        leaf = x.to(device=device, dtype=dtype).requires_grad_()
+        alpha = torch.tensor(-0.5, dtype=torch.float64, device=device, requires_grad=True)
+        out = soft_decay(leaf, alpha, mask=mask.to(device))
+        out.backward(upstream.to(out))
+        found.append([out.detach().cpu(), leaf.grad.cpu(), alpha.grad.cpu()])  # type: ignore[union-attr]
+    for one, other in zip(*found, strict=True):
+        tolerance = 1e-10 if dtype == torch.float64 else 1e-4
+        assert_allclose(one, other, rtol=tolerance, atol=tolerance)
