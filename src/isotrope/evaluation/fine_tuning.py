@@ -95,7 +95,7 @@ class Steps:
     def __call__(self, loss: Tensor) -> None:
         """One step down the gradient of a loss."""
         if not torch.isfinite(loss):
-            raise InputError(f"the loss is {float(loss):g} at step {self.done + 1}; try a lower learning rate.")
+            raise InputError(f"the loss is {loss.item():g} at step {self.done + 1}; try a lower learning rate.")
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.module.parameters(), _LONGEST_GRADIENT)
         self.optimizer.step()

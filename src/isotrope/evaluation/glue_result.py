@@ -118,7 +118,7 @@ class GlueEvaluation:
     def to_dict(self) -> dict[str, Any]:
         """Plain data; what is undefined is None."""
         return {
-            "scores": [plain(score) for score in self.scores],
+            "scores": [plain(score) | {"values": _finite(score.values)} for score in self.scores],
             "differences": [plain(difference) for difference in self.differences],
             "runs": [asdict(run) for run in self.runs],
             "provenance": self.provenance,
@@ -216,6 +216,10 @@ def _differences(found: _Found) -> list[GlueDifference]:
         )
         for label, share, d in zip(labels, relative, corrected(values), strict=True)
     ]
+
+
+def _finite(values: Iterable[float]) -> list[float | None]:
+    return [value if math.isfinite(value) else None for value in values]
 
 
 def _best(run: GlueRun) -> float:
