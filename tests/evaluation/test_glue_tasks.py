@@ -68,10 +68,12 @@ def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_real_files() -> None:
-    """Known numbers of rows: RTE 2,490 and 277, CoLA 8,551 and 1,043, of which 721 are acceptable."""
+    """Known numbers: RTE 2,490 and 277 rows, 146 entailed; CoLA 8,551 and 1,043; SST-2 67,349 and 872, 444 positive."""
     if not (DATA / "glue").is_dir():
         pytest.skip(f"there is no {DATA / 'glue'}; set ISOTROPE_DATA to the folder of the data sets.")
-    rte, cola = read_tasks(["rte", "cola"], DATA)
+    rte, cola, sst2 = read_tasks(["rte", "cola", "sst2"], DATA)
     assert (len(rte.train), len(rte.validation["validation"])) == (2490, 277)
     assert (len(cola.train), len(cola.validation["validation"])) == (8551, 1043)
-    assert sum(cola.validation["validation"].labels) == 721
+    assert (len(sst2.train), len(sst2.validation["validation"])) == (67349, 872)
+    assert rte.validation["validation"].labels.count(0) == 146
+    assert sst2.validation["validation"].labels.count(1) == 444

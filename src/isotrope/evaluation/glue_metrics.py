@@ -26,7 +26,7 @@ def f1(said: Vector, labels: Vector) -> float:
     """
     hits = np.count_nonzero((said == 1) & (labels == 1))
     named = np.count_nonzero(said == 1) + np.count_nonzero(labels == 1)
-    return 2 * hits / named if named else 0.0
+    return float(2 * hits / named) if named else 0.0
 
 
 def matthews(said: Vector, labels: Vector) -> float:
