@@ -87,9 +87,9 @@ def _bend_backward(
     scale = torch.where(h1 > 0, 1 / h1, 0.0)  # K = σ₁/f₁
 
     work = _work(x)  # large products from here on: nothing is squared any more
-    u, v = vectors.to(work), (torch.where(values > 0, 1 / values, 0.0)[..., None] * y).to(work)
-    z = u.mT @ _oriented(_tokens(grad, mask)).to(work)  # Uᵀ G
-    inner = z @ v.mT  # Uᵀ G V
+    u, v = vectors.to(work), y.mul_(torch.where(values > 0, 1 / values, 0.0)[..., None]).to(work)
+    upstream = _oriented(_tokens(grad, mask)).to(work)
+    inner = u.mT @ (upstream @ v.mT)  # Uᵀ G V
     along = inner.diagonal(dim1=-2, dim2=-1).double()
     total = (along * f).sum(-1, keepdim=True)  # ⟨G, U f Vᵀ⟩
 
@@ -101,7 +101,7 @@ def _bend_backward(
     slope1 = slopes(top, a, form, 0.0)[..., 0]
     kept_top = torch.where(f1 > 0, total / f1 * (1 - slope1 * scale), 0.0)
     turned.diagonal(dim1=-2, dim2=-1).add_((kept_top * tied / tied.sum(-1, keepdim=True)).to(work))
-    grad_x = u @ (gain * z + turned @ v)
+    grad_x = torch.baddbmm((u @ (gain * u.mT)) @ upstream, u @ turned, v)
 
     moved = by_a(values, f, a, form, tolerance)
     kept_top = torch.where(f1 > 0, total / f1 * moved.gather(-1, where_top), 0.0)
