@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from isotrope.evaluation.advice import Advice
     from isotrope.evaluation.advise import advise
     from isotrope.evaluation.build import build
+    from isotrope.evaluation.glue import evaluate_glue
     from isotrope.evaluation.retrieval import evaluate_retrieval
     from isotrope.evaluation.sts import evaluate_sts
     from isotrope.findings import Findings, Reading
@@ -51,6 +52,7 @@ __all__ = [
     "advise",
     "before_after",
     "build",
+    "evaluate_glue",
     "evaluate_retrieval",
     "evaluate_sts",
     "load_repair",
@@ -80,6 +82,7 @@ _HOME = {
     "advise": "evaluation.advise",
     "before_after": "effects",
     "build": "evaluation.build",
+    "evaluate_glue": "evaluation.glue",
     "evaluate_retrieval": "evaluation.retrieval",
     "evaluate_sts": "evaluation.sts",
     "load_repair": "repairs",
