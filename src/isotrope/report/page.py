@@ -28,6 +28,7 @@ SCRIPTS = (
     "layers",
     "readings",
     "spectrum",
+    "cloud",
     "map",
     "norm_variance",
     "coordinates",
