@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def _json(path: Path, notes: list[str]) -> Any:
 def _rows(path: Path, notes: list[str]) -> list[dict[str, Any]]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            return [{k: _number(v) for k, v in row.items() if k} for _, row in zip(range(_MOST), csv.DictReader(file))]
+            return [{k: _number(v) for k, v in row.items() if k} for row in islice(csv.DictReader(file), _MOST)]
     except (OSError, ValueError, csv.Error):
         notes.append(f"{path.name} lies in the run folder, and could not be read as CSV.")
         return []

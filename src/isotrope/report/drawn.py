@@ -55,7 +55,7 @@ def _spectra(findings: Findings) -> dict[str, Any]:
     From all of them the page works out what a repair makes of every measure that needs no rows.
     """
     rows = {str(r.layer): r.n for r in findings.readings if r.measure == "mean_cosine" and r.group is None}
-    along = {label: table for label, table in _by_layer(findings, "directions")}
+    along = dict(_by_layer(findings, "directions"))
     made = {}
     for label, table in _by_layer(findings, "spectra"):
         values = table["singular_value"].to_numpy(np.float64)

@@ -8,13 +8,22 @@ from pathlib import Path
 from isotrope.comparison import compare
 from isotrope.findings import Findings
 from isotrope.report.document import document, page_data
-from isotrope.report.page import page
 from isotrope.report.packing import finite
+from isotrope.report.page import page
 from isotrope.report.place import place
 from isotrope.report.prepare import Progress, prepare
 from isotrope.store import Run, write_text
 
 NAME = "report.html"
+
+
+def add_report(run: Run, findings: Findings, progress: Progress | None = None) -> Findings:
+    """Work out what a report needs of a run that is whole, and put the report into its folder; the findings again."""
+    if not (run.folder / NAME).exists():
+        tell = progress or (lambda what, done, total: None)
+        prepare(run, findings, tell)
+        _write(findings, run.folder, run.folder / NAME, tell)
+    return findings
 
 
 def write_report(
@@ -38,19 +47,22 @@ def write_report(
     """
     if isinstance(source, Findings):
         findings, folder = source, None
-        name = findings.model or "vectors"
     else:
         run = source if isinstance(source, Run) else Run(source)
         findings, folder = run.findings(), run.folder
         prepare(run, findings, progress)
         if tsne:
             place(run, findings, progress)
-        name = folder.absolute().name
     target = Path(path) if path is not None else (folder or Path()) / NAME
+    _write(findings, folder, target, progress)
+    return target
+
+
+def _write(findings: Findings, folder: Path | None, target: Path, progress: Progress) -> None:
     progress("writing the report", 0, None)
+    name = folder.absolute().name if folder is not None else findings.model or "vectors"
     data = page_data("report", [document(findings, name, folder)])
     write_text(target, page(data, f"{findings.model or name}: {findings.verdict.word}"))
-    return target
 
 
 def write_comparison(
@@ -93,4 +105,4 @@ def _names(folders: Sequence[Path]) -> list[str]:
     short = [folder.absolute().name for folder in folders]
     if len(set(short)) == len(short):
         return short
-    return [f"{i}: {folder.absolute().parent.name}/{name}" for i, (folder, name) in enumerate(zip(folders, short), 1)]
+    return [f"{i}: {folder.absolute().parent.name}/{folder.absolute().name}" for i, folder in enumerate(folders, 1)]

@@ -116,7 +116,9 @@ def facts(findings: Findings) -> list[tuple[str, str]]:
     found.append(("Date", str(findings.provenance.get("started", ""))[:10] or "unknown"))
     found.append(("Rows", f"{rows:,}{texts}"))
     count = len(findings.layers)
-    found.append(("Layers" if count > 1 else "Width", f"{count} × {source.get('width')}" if count > 1 else _width(source)))
+    found.append(
+        ("Layers" if count > 1 else "Width", f"{count} × {source.get('width')}" if count > 1 else _width(source))
+    )
     return found
 
 

@@ -38,7 +38,7 @@ def tokens(findings: Findings) -> dict[str, Any] | None:
     place = {int(i): at for at, i in enumerate(order["id"])}
     maps = findings.tables.get("tried")
     full = set() if maps is None else set(maps["layer"])
-    layers = {}
+    layers: dict[str, dict[str, Any]] = {}
     for label, table in findings.tables["tokens"].groupby("layer", sort=False):
         held = min(len(order), FULL if label in full or len(findings.layers) == 1 else THIN)
         at = np.array([place.get(int(i), held) for i in table["id"]], dtype=np.int64)
@@ -48,11 +48,9 @@ def tokens(findings: Findings) -> dict[str, Any] | None:
             column[at[keep]] = table[name].to_numpy()[keep]
         numbers = {name: packed(columns[name].astype(np.float32)) for name in ("Q", "M", "V")}
         layers[str(label)] = {"held": held, "n": counts(columns["n"].astype(np.int64)), **numbers}
-    held = max(layer["held"] for layer in layers.values())
     return {
         "names": [shortened(str(name)) for name in order["token"]],
         "types": len(order),
-        "held": held,
         "layers": layers,
     }
 
