@@ -12,7 +12,7 @@ from isotrope.findings import Findings, Reading
 from isotrope.measures import get
 from isotrope.report import drawn, tokens
 from isotrope.report.beside import beside
-from isotrope.report.headline import facts, level, numbers
+from isotrope.report.headline import facts, level, numbers, said
 from isotrope.report.packing import finite
 from isotrope.verdict import THRESHOLDS
 
@@ -35,7 +35,9 @@ def document(findings: Findings, name: str, folder: Path | None = None) -> dict[
         "verdict": {
             "word": verdict.word,
             "level": level(findings),
-            "statements": [{"text": s.text, "level": s.level, "sure": s.sure} for s in verdict.statements],
+            "statements": [
+                {"text": said(s.text, verdict.word), "level": s.level, "sure": s.sure} for s in verdict.statements
+            ],
         },
         "numbers": numbers(findings),
         "layers": [{"label": str(x), "name": findings.layer_names.get(str(x), str(x))} for x in findings.layers],
@@ -71,9 +73,10 @@ def record(name: str) -> dict[str, Any]:
     try:
         m = get(name)
     except InputError:
-        return {"title": name, "says": "", "group": "other", "better": None}
+        return {"title": name, "says": "", "group": "other", "better": None, "degree": 0}
     words = {"formula": m.formula, "paper": m.paper, "blind": m.blind}
-    return {"title": m.title, "says": m.says, "group": m.group or "other", "better": m.better, **words}
+    known = {"group": m.group or "other", "better": m.better, "degree": m.degree}
+    return {"title": m.title, "says": m.says, **known, **words}
 
 
 _COLUMNS = ("value", "low", "high", "null")

@@ -23,6 +23,17 @@ def level(findings: Findings) -> int | None:
     return max((s.level for s in findings.verdict.statements if s.layers), default=0)
 
 
+def said(text: str, word: str) -> str:
+    """A sentence of the verdict below its word, which it need not say again.
+
+    >>> said("Leaning: in layer 5 the rows lean to one side.", "leaning")
+    'In layer 5 the rows lean to one side.'
+    """
+    start = f"{word.capitalize()}: "
+    rest = text.removeprefix(start)
+    return rest if rest == text else f"{rest[0].upper()}{rest[1:]}"
+
+
 def numbers(findings: Findings) -> list[dict[str, Any]]:
     """The three numbers that carry the verdict, each of the layer in which it is worst.
 
@@ -95,9 +106,11 @@ def _name(findings: Findings, layer: int | str) -> str:
 def in_few_digits(value: float) -> str:
     """A number as people read it: three digits, and none that are not needed.
 
-    >>> [in_few_digits(v) for v in (0.27412, 12.34, 12345.6, 0.0)]
-    ['0.274', '12.3', '12,346', '0']
+    >>> [in_few_digits(v) for v in (0.27412, 12.34, 12345.6, 0.0, 3.9e-5)]
+    ['0.274', '12.3', '12,346', '0', 'under 0.001']
     """
+    if 0 < value < 0.001:
+        return "under 0.001"
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}".replace("-", "−") if value else "0"

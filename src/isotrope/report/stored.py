@@ -63,12 +63,18 @@ def _read(path: Path, rows: int | None) -> dict[str, NDArray[Any]]:
                 names = [name for name in file.keys() if name.startswith((_MOMENTS, _SAMPLE))]  # noqa: SIM118
                 found = {name: file.get_slice(name) for name in names}
                 return {
-                    name: part[:] if name.startswith(_MOMENTS) or name == _FACTS else part[:rows]
+                    name: part[:] if name.startswith(_MOMENTS) or name == _FACTS else part[: _most(part, rows)]
                     for name, part in found.items()
                     if rows != 0 or name.startswith(_MOMENTS)
                 }
         except SafetensorError as error:
             raise StoreError(f"{str(path)!r} is damaged or cut short ({error}); run the scan again.") from error
+
+
+def _most(part: Any, rows: int | None) -> int:
+    """How many rows of an array are read: a slice of a file must not go beyond its end."""
+    held = int(part.get_shape()[0])
+    return held if rows is None else min(held, rows)
 
 
 def shortened(summary: Summary, rows: int) -> Summary:

@@ -19,7 +19,7 @@ function changesSection() {
       { title: "Note", get: (c) => c.note || "", class: "words" },
     ],
   });
-  const worth = (c) => { const better = about(c.measure).better; return better ? ((c.difference > 0) === (better === "higher") ? "better" : "worse") : ""; };
+  const worth = (c) => { const better = judged(c.measure); return better ? ((c.difference > 0) === (better === "higher") ? "better" : "worse") : ""; };
   const same = DATA.changes.length - changes.length;
   const lead = `From ${RUNS[0].name} to ${RUNS.length > 2 ? "each of the others" : RUNS[1].name}, of ${whole(DATA.changes.length)} readings that they share ${whole(counts[0])} changed beyond their interval, ${whole(counts[1])} within it, ${whole(counts[2])} without an interval; ${whole(same)} did not change or have no value.`;
   return section("changes", "What changed", lead, h("div", { class: "controls" }, check("Only what lies beyond its interval", false, (on) => { only = on; table.update(); })), table);

@@ -11,15 +11,15 @@ function layerSection() {
     when(["layer"], show);
     show();
     head.append(h("div", { class: "segments no-print", style: { border: 0, background: "none" } }, back, chosen, next));
-    const printed = h("p", { class: "note", id: "layer-now" });
-    const say = () => { printed.textContent = COMPARES ? `layer ${layerName()} of each run` : `layer ${layerName()} of ${count}`; };
+    const printed = h("p", { class: "note only-print", id: "layer-now" });
+    const say = () => { printed.textContent = COMPARES ? `layer ${layerName()} of each run` : `layer ${layerName()}`; };
     when(["layer"], say);
     say();
     head.append(printed);
   }
   const rest = COMPARES
     ? [h("div", { class: "pair apart" }, RUNS.map((r) => mapPart(r)))]
-    : [mapPart(run), h("div", { class: "pair" }, [normVariancePart(run), coordinatesPart(run), sequencesPart(run)].filter(Boolean)), tokenless(run), groupsPart(run), readingsPanel()];
+    : [mapPart(run), h("div", { class: "grid" }, [normVariancePart(run), coordinatesPart(run), sequencesPart(run)]), tokenless(run), groupsPart(run), readingsPanel()];
   return h("section", { class: "section", id: "layer", "aria-labelledby": "layer-title" }, head, h("div", { class: "stack" }, spectrumPart(), ...rest.filter(Boolean)));
 }
 

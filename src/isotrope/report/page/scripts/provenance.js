@@ -8,7 +8,7 @@ function provenanceSection() {
     ].filter(([, v]) => v !== null && v !== undefined && v !== "");
     return h("figure", { class: "panel apart", "aria-label": `Provenance of ${run.name}` },
       h("header", {}, h("h3", {}, COMPARES ? run.name : "This run")),
-      p.command ? h("pre", {}, p.command) : null, h("p", { class: "note" }, "\u00a0"),
+      p.command ? h("pre", {}, p.command) : null,
       h("dl", { class: "keyed" }, facts.map(([k, v]) => [h("dt", {}, k), h("dd", {}, String(v))])),
       h("details", {}, h("summary", {}, "What was read, whole"), h("pre", {}, JSON.stringify(run.source, null, 1))));
   });

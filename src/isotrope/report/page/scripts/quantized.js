@@ -21,5 +21,5 @@ function quantizedSection() {
     return panel({ title: about(own).title, name: fileName(own), text: () => about(own).says, data: () => measureRows(own), draw: (host, width) => drawMeasure(host, width, own, { hover: () => {}, go: goToLayer }) });
   });
   when(["layer"], () => panels.forEach((box) => box.redraw()));
-  return section("quantized", "Quantized cells", lead, h("div", { class: "grid" }, panels), h("p", { class: "note" }, "\u00a0"), table);
+  return section("quantized", "Quantized cells", lead, h("div", { class: "grid" }, panels), h("div", { class: "apart" }, table));
 }

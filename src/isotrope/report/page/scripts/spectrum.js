@@ -79,7 +79,9 @@ function curves() {
 function drawStrength(host, width, log) {
   const drawn = curves();
   const most = Math.max(2, ...drawn.map((c) => c.values.length));
-  const least = Math.max(1e-6, Math.min(0.1, ...drawn.flatMap((c) => c.values.filter((v) => v > 0))));
+  // The last few values may be rounding: they leave through the floor instead of stretching the axis.
+  const weakest = drawn.map((c) => c.values[Math.floor(0.98 * (c.values.length - 1))]).filter((v) => v > 0);
+  const least = Math.max(1e-6, Math.min(0.1, ...weakest) / 1.5);
   const f = frame(host, width, {
     height: 270, x: { domain: [1, most], log: false, label: "direction, by rank", ticks: [1, ...roundValues(0, most, Math.floor(width / 100)).slice(1)] },
     y: log ? { domain: [least, 1], log: true, count: 4 } : { domain: [0, 1], count: 4 },
@@ -175,7 +177,7 @@ function afterTables(resting) {
 
 function afterTable(title, rows) {
   const line = ({ name, old, now, waits }) => {
-    const change = now === null || old === null ? null : now - old, better = about(name).better;
+    const change = now === null || old === null ? null : now - old, better = judged(name);
     const healthier = change && better ? (change > 0) === (better === "higher") : null;
     const real = change !== null && Math.abs(change) > 1e-9 * Math.max(Math.abs(old), Math.abs(now));
     return h("tr", { "data-measure": name },

@@ -45,6 +45,7 @@ function sortable({ caption, columns, rows, filter, sort = null, page = 25, name
     back.disabled = first === 0;
     next.disabled = first + page >= found.length;
     back.hidden = next.hidden = found.length <= page;
+    count.hidden = found.length > 0 && rows().length <= page;
   }
 
   const all = () => ({ columns: columns.map((c) => c.title), rows: found.map((row) => columns.map((c) => c.get(row))) });
