@@ -103,8 +103,7 @@ def test_sliders_agree_with_python(
     _set(page, "select[aria-label=Layer]", LAYERS - 1)
     _pick(page, choice)
     if isinstance(repair, SoftDecay):
-        code = "const s = document.querySelector('#spectrum select'); s.value = arguments[0]; s.dispatchEvent(new Event('change'))"
-        page.execute_script(code, repair.form)
+        _set(page, "#spectrum select", repair.form)
     for css, value in moves:
         _set(page, css, value)
     moments = Stored(Run(tokens)).moments(LAYERS - 1)

@@ -215,7 +215,7 @@ function triedTable(run) {
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Repair"), names.map((name) => h("th", { scope: "col", class: "number", title: about(name).says }, about(name).title)))),
       h("tbody", {},
         h("tr", {}, h("td", {}, "As it is"), names.map((name) => h("td", { class: "number" }, shown((own.find((line) => line.measure === name) || {}).before)))),
-        kinds.map((line) => h("tr", { class: line === near ? "hit" : null }, h("td", {}, called(line)),
+        kinds.map((line) => h("tr", { class: line === near ? "hit" : null }, h("td", { class: "name" }, called(line)),
           line.measure ? names.map((name) => h("td", { class: "number" }, shown(value(line, name)))) : h("td", { class: "words", colspan: names.length }, line.reason)))))),
     h("div", { class: "tools" }, h("button", { class: "quiet", type: "button", "aria-label": "Measures that need rows: download CSV", onclick: () => saveCsv(fileOfLayer("tried")(), { columns: Object.keys(own[0]), rows: own.map((line) => Object.values(line)) }) }, "CSV")));
 }
