@@ -27,6 +27,7 @@ finally:
         ["--help"],
         ["scan", "--help"],
         ["compare", "--help"],
+        ["report", "--help"],
         ["catalogue", "--help"],
         ["repair", "--help"],
         ["repair", "fit", "--help"],
