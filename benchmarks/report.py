@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from machine import describe, seconds
 from numpy.typing import NDArray
 
 from isotrope.pipeline import choose, scan_source
 from isotrope.report import write_report
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.store import Run
+from machine import describe, seconds
 
 LAYERS, WIDTH, ROWS, TYPES, LENGTH = 30, 384, 20_000, 8_000, 40
 

@@ -165,6 +165,10 @@ def test_the_token_table_sorts_and_filters(page: Any) -> None:
 
 
 def test_hostile_text_is_text(page: Any) -> None:
+    page.execute_script(
+        "document.querySelectorAll('#tokens th button')[1].click()"
+    )  # most frequent first, which they are
+    assert page.execute_script("return document.querySelectorAll('#tokens th')[1].ariaSort") == "descending"
     shown = page.execute_script("return document.querySelector('#tokens tbody').textContent")
     assert HOSTILE[0] in shown
     assert HOSTILE[1] in shown
