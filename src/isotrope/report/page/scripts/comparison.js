@@ -5,6 +5,7 @@ function changesSection() {
   const counts = [true, false, null].map((kind) => changes.filter((c) => c.beyond === kind).length);
   const told = { true: "beyond its interval", false: "within its interval", null: "no interval" };
   const layerOf = (c) => (c.layer === null ? "all" : (RUNS[0].layers.find((x) => x.label === c.layer) || { name: c.layer }).name);
+  const worth = (c) => { const better = judged(c.measure); return better ? ((c.difference > 0) === (better === "higher") ? "better" : "worse") : ""; };
   let only = false;
   const table = sortable({
     caption: "Changes", name: fileName("changes"), page: 25, placeholder: "Find a measure, layer or run",
@@ -19,7 +20,6 @@ function changesSection() {
       { title: "Note", get: (c) => c.note || "", class: "words" },
     ],
   });
-  const worth = (c) => { const better = judged(c.measure); return better ? ((c.difference > 0) === (better === "higher") ? "better" : "worse") : ""; };
   const same = DATA.changes.length - changes.length;
   const lead = `From ${RUNS[0].name} to ${RUNS.length > 2 ? "each of the others" : RUNS[1].name}, of ${whole(DATA.changes.length)} readings that they share ${whole(counts[0])} changed beyond their interval, ${whole(counts[1])} within it, ${whole(counts[2])} without an interval; ${whole(same)} did not change or have no value.`;
   return section("changes", "What changed", lead, h("div", { class: "controls" }, check("Only what lies beyond its interval", false, (on) => { only = on; table.update(); })), table);
