@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from spaces import HOSTILE, LAYERS
 
+import isotrope
 from isotrope.measures import get
 from isotrope.repairs import SoftDecay, Whitening
 from isotrope.repairs.linear import LinearRepair
@@ -254,11 +255,20 @@ def test_other_pages_open_without_an_error(path: str, browser: Any, page: Any, v
     assert page.get_log("browser") == []
     file = vectors / "report.html"
     if path == "both":
-        file = write_comparison([vectors, vectors], tmp_path / "both.html")
+        isotrope.scan(vectors=np.random.default_rng(6).normal(size=(600, 10)) + 3.0, output=tmp_path / "other")
+        file = write_comparison([vectors, tmp_path / "other"], tmp_path / "both.html")
     browser.get(file.as_uri())
     assert browser.get_log("browser") == []
     if path == "vectors":
         assert "not tokens of a text" in _text(browser, "#tokens")
         assert "Left out, because these rows are not tokens in sequences" in _text(browser, "#layer")
     else:
-        assert "0 changed beyond their interval, 0 within it" in _text(browser, "#changes")
+        before, after = (Run(run).findings().get("mean_cosine").value for run in (vectors, tmp_path / "other"))
+        _set(browser, "#changes input[type=search]", "mean cosine")
+        row = browser.execute_script("""
+        const cells = [...document.querySelector('#changes tbody tr').children];
+        return cells.map((td) => [td.textContent, td.dataset.value]);
+        """)
+        assert [float(value) for _, value in row[2:5]] == pytest.approx([before, after, after - before])
+        assert row[5][0] == "● beyond its interval"
+        assert [card.text.split("\n")[1] for card in _all(browser, ".cards > li")] == ["Healthy", "Collapsed"]
