@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Whitening,
         load_repair,
     )
+    from isotrope.report import write_comparison, write_report
     from isotrope.statistics import Moments, Sample, SequenceStatistics, TokenStatistics
     from isotrope.store import Run
 
@@ -59,6 +60,8 @@ __all__ = [
     "measure",
     "nn",
     "scan",
+    "write_comparison",
+    "write_report",
 ]
 
 #: Where each public name lives. They are loaded when first used: importing isotrope imports nothing heavy.
@@ -88,6 +91,8 @@ _HOME = {
     "load_repair": "repairs",
     "measure": "pipeline",
     "scan": "pipeline",
+    "write_comparison": "report",
+    "write_report": "report",
 }
 
 

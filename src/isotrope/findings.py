@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from isotrope.errors import InputError, StoreError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
 #: Version of the JSON and of the run folder. A newer one is refused, older ones are read.
@@ -91,6 +93,12 @@ class Findings:
             if (r.measure, r.layer, r.group, r.variant) == (measure, layer, group, "definition"):
                 return r
         raise InputError(f"the run has no reading of {measure!r}" + ("." if layer is None else f" for layer {layer}."))
+
+    def report(self, path: str | Path) -> Path:
+        """Write these findings as one HTML file; the report in a run folder has maps of the rows too."""
+        import isotrope
+
+        return isotrope.write_report(self, path)
 
     def to_frame(self) -> pd.DataFrame:
         """The readings as a tidy table: model, revision, layer, measure, value, low, high, n, null, ..."""

@@ -27,6 +27,7 @@ finally:
         ["--help"],
         ["scan", "--help"],
         ["compare", "--help"],
+        ["report", "--help"],
         ["catalogue", "--help"],
         ["advise", "--help"],
         ["repair", "--help"],

@@ -17,6 +17,7 @@ from isotrope.cli.catalogue import catalogue
 from isotrope.cli.compare import compare
 from isotrope.cli.evaluate import evaluate
 from isotrope.cli.repair import repair
+from isotrope.cli.report import report
 from isotrope.cli.scan import scan
 from isotrope.errors import IsotropeError
 
@@ -31,6 +32,7 @@ app.command()(catalogue)
 app.command()(compare)
 app.command()(advise)
 app.command()(build)
+app.command()(report)
 app.add_typer(repair)
 app.add_typer(evaluate)
 
