@@ -132,11 +132,9 @@ class Findings:
         from isotrope.drawing.curve import curve, layer_axis
         from isotrope.drawing.style import COLUMN, style
 
-        found = {
-            r.layer: r for r in self.readings if (r.measure, r.group, r.variant) == (measure, group, "definition")
-        }
+        found = {r.layer: r for r in self.readings if (r.measure, r.group, r.variant) == (measure, group, "definition")}
         if None in found:
-            raise InputError(f"{measure} is one number for all layers ({found[None].value:.4g}), not a curve over them.")
+            raise InputError(f"{measure} is one number for all layers ({found[None].value:.4g}) and has no curve.")
         if not any(math.isfinite(r.value) for r in found.values()):
             of = "" if group is None else f" for the group {group!r}"
             raise InputError(f"the run has no value of {measure!r}{of} to plot; it reads {_listed(self.readings)}.")

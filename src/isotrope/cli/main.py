@@ -14,6 +14,7 @@ from isotrope import __version__
 from isotrope.cli.catalogue import catalogue
 from isotrope.cli.compare import compare
 from isotrope.cli.evaluate import evaluate
+from isotrope.cli.figure import figure
 from isotrope.cli.repair import repair
 from isotrope.cli.scan import scan
 from isotrope.errors import IsotropeError
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command()(scan)
 app.command()(catalogue)
 app.command()(compare)
+app.command()(figure)
 app.add_typer(repair)
 app.add_typer(evaluate)
 

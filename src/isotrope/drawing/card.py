@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from isotrope.findings import Findings, Reading
 
 
-
 def _decimals(count: int) -> Callable[[float], str]:
     """Writes numbers with so many decimals, zero without a sign."""
     return lambda value: f"{round(value, count) + 0.0:.{count}f}"
@@ -77,10 +76,10 @@ def _plain(findings: Findings) -> str:
     """All readings, where none of the usual ones is there."""
     head = _row([("layer", _FIRST), ("measure", _FIRST), ("value", _CELL)], "th")
     shown = [r for r in findings.readings if r.group is None]
-    rows = [
-        _row([("" if r.layer is None else str(r.layer), _FIRST), (r.measure, _FIRST), (_number(r, "{:.4g}".format), _CELL)])
-        for r in shown[:_MOST]
-    ]
+    rows = []
+    for r in shown[:_MOST]:
+        layer = "" if r.layer is None else str(r.layer)
+        rows.append(_row([(layer, _FIRST), (r.measure, _FIRST), (_number(r, "{:.4g}".format), _CELL)]))
     if len(shown) > _MOST:
         rows.append(_row([(f"and {len(shown) - _MOST} more", f"{_FIRST};{_FAINT}")]))
     return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"

@@ -33,14 +33,14 @@ COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, AMBER, BLACK)
 #: What is beside the matter: nulls, zero lines, origins.
 GREY = "#767676"
 
-#: Map of numbers to colours that grows in lightness alone for the colour-blind (Nuñez et al. 2018), and the lightest
-#: part of it that is still seen on white.
-SEQUENTIAL, LIGHTEST = "cividis", 0.88
+#: Map of numbers to colours that grows in lightness all the way, for every colour vision, and the lightest part of it
+#: that is still seen on white.
+SEQUENTIAL, LIGHTEST = "viridis", 0.9
 
 #: Map of numbers around zero.
 DIVERGING = "PuOr_r"
 
-_SETTINGS: dict[str, Any] = {
+_SETTINGS: Any = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
     "font.size": LETTERS,
     "axes.labelsize": LETTERS,
@@ -93,6 +93,15 @@ def style() -> Iterator[None]:
         # A letter that the font lacks is drawn as a box; the picture says so by itself.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield
+
+
+def number(value: float, decimals: int = 2) -> str:
+    """A number for people: a true minus sign, and zero without one.
+
+    >>> number(-0.034), number(-0.001)
+    ('−0.03', '0.00')
+    """
+    return f"{round(value, decimals) + 0.0:.{decimals}f}".replace("-", "−")
 
 
 def readable(token: str) -> str:

@@ -33,7 +33,8 @@ def find(name: str) -> FigureRecord:
         return FIGURES.get(name)
     with suppress(InputError):
         return measure_curve(get(name))
-    close = difflib.get_close_matches(name, [*FIGURES.names(), *MEASURES.names()], n=3, cutoff=0.5)
+    known = dict.fromkeys([*FIGURES.names(), *MEASURES.names()])
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "isotrope figure --list names them."
     raise InputError(f"there is no figure or measure {name!r}; {hint}")
 
@@ -45,11 +46,21 @@ def draw(run: str | Path, name: str, layer: str | int | None = None) -> Figure:
     negative ones from the end; by default the middle or the last, as its record says.
     """
     record = find(name)
+    return render(record, opened(run, record, layer))
+
+
+def opened(run: str | Path, record: FigureRecord, layer: str | int | None = None) -> RunData:
+    """What a figure reads of a run; refused where the run lacks some of it."""
     if layer is not None and record.layer is None:
-        raise InputError(f"the figure {name!r} is not of a single layer; leave out the layer ({str(layer)!r}).")
+        raise InputError(f"the figure {record.name!r} is not of a single layer; leave out the layer ({str(layer)!r}).")
     data = RunData(run)
     data.layer = data.find_layer(layer, record.layer)
     data.refuse_lack(record)
+    return data
+
+
+def render(record: FigureRecord, data: RunData) -> Figure:
+    """The figure of what was read."""
     with style():
         from matplotlib.figure import Figure
 
@@ -57,8 +68,18 @@ def draw(run: str | Path, name: str, layer: str | int | None = None) -> Figure:
         try:
             record.draw(data, made)
         except Undefined as reason:
-            raise InputError(f"the figure {name!r} cannot be drawn from {str(run)!r}: {reason}.") from reason
+            raise InputError(
+                f"the figure {record.name!r} of {str(data.folder)!r} cannot be drawn: {reason}."
+            ) from reason
     return made
+
+
+def caption(record: FigureRecord, data: RunData) -> str:
+    """What stands under the figure: what it shows, of what, after whom."""
+    source = data.findings.source
+    over = f" over {source['corpus']['name']}" if "corpus" in source else ""
+    layer = f", layer {data.name(data.layer)}" if record.layer else ""
+    return f"{record.shows} Of {source.get('model') or 'vectors'}{over}{layer}; after {record.answers}."
 
 
 def refuse_file(path: Path) -> None:
@@ -78,6 +99,4 @@ def save(figure: Figure, path: str | Path) -> None:
     refuse_file(path)
     kind = path.suffix.lower()
     with style():
-        write_atomically(
-            path, lambda beside: figure.savefig(beside, format=kind[1:], metadata=dict(_TIMELESS[kind]))
-        )
+        write_atomically(path, lambda beside: figure.savefig(beside, format=kind[1:], metadata=dict(_TIMELESS[kind])))

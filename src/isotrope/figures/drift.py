@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isotrope.drawing.style import GREY, SMALL
+from isotrope.drawing.style import GREY, SMALL, number
 from isotrope.figures.layer_colours import layer_bar, layer_colours
 from isotrope.figures.record import GODEY, figure
 
@@ -46,6 +46,6 @@ def drift(run: RunData, figure: Figure) -> None:
     lines = []
     for letter, kind in (("ρ", "spearman"), ("r", "pearson")):
         value, p = (run.findings.get(f"drift_correlation_{kind}{end}", None).value for end in ("", "_p"))
-        lines.append(f"{letter} = {value:.2f}, p = {p:.2g}")
+        lines.append(f"{letter} = {number(value)}, p = {p:.2g}")
     axes.set_title("\n".join(lines), fontsize=SMALL, loc="left")
     layer_bar(figure, axes, [run.name(layer) for layer in run.layers])

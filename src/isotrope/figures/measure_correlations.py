@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from isotrope.drawing.style import DIVERGING, SMALL
 from isotrope.errors import InputError
 from isotrope.figures.record import MARBUT, figure
+from isotrope.measures import get
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,36 +21,40 @@ if TYPE_CHECKING:
 _FEWEST = 4
 
 #: Measures whose names fit on a page.
-_MOST = 40
+_MOST = 48
+
+
+#: Height of one of the matrix's lines, in inches.
+_LINE = 0.14
 
 
 @figure(
     "measure-correlations",
     page=True,
     shows=(
-        "Pearson's correlation between the measures of the run over its layers (the paper has it over models); those "
-        "that do not change are left out, and of measures with the same name before the last word the first is shown."
+        "Pearson's correlation between the measures of the run over its layers (the paper has it over models): those "
+        "of which one way is healthier and those of quantized cells, where they have a value in every layer and change."
     ),
     answers=f"{MARBUT}, Fig. 8",
     height=6.9,
 )
 def measure_correlations(run: RunData, figure: Figure) -> None:
-    """A matrix of colours, blue-violet for opposite, orange for alike."""
+    """A matrix of colours, violet for opposite, brown for alike; columns go by the numbers of the rows."""
     names, values = _changing(run)
     matrix = np.corrcoef(values)
     axes = figure.subplots()
     axes.grid(False)
-    image = axes.imshow(matrix, cmap=DIVERGING, vmin=-1, vmax=1)
-    shown = [name.replace("_", " ") for name in names]
-    axes.set_xticks(range(len(names)), shown, rotation=90)
-    axes.set_yticks(range(len(names)), shown)
+    image = axes.imshow(matrix, cmap=DIVERGING, vmin=-1, vmax=1, aspect="auto")
+    figure.set_figheight(0.6 + _LINE * len(names))
+    axes.set_yticks(range(len(names)), [f"{get(name).title}  {i}" for i, name in enumerate(names, start=1)])
+    axes.set_xticks(range(len(names)), [str(i) for i in range(1, len(names) + 1)], rotation=90)
     axes.tick_params(length=0, labelsize=SMALL)
-    bar = figure.colorbar(image, ax=axes, shrink=0.5, pad=0.02, label=f"correlation over {len(run.layers)} layers")
+    bar = figure.colorbar(image, ax=axes, pad=0.02, label=f"correlation over {len(run.layers)} layers")
     bar.outline.set_visible(False)
 
 
 def _changing(run: RunData) -> tuple[list[str], NDArray[np.float64]]:
-    """The measures that have a value in every layer and are not the same in all, and their values (k, layers)."""
+    """The measures that the figure shows, and their values (k, layers)."""
     if len(run.layers) < _FEWEST:
         raise InputError(
             f"the run has {len(run.layers)} layers, expected at least {_FEWEST}: a correlation over fewer says nothing."
@@ -57,7 +62,9 @@ def _changing(run: RunData) -> tuple[list[str], NDArray[np.float64]]:
     found: dict[str, NDArray[np.float64]] = {}
     for name in dict.fromkeys(r.measure for r in run.findings.readings if r.layer is not None):
         values = run.values(name)
-        if np.isfinite(values).all() and np.ptp(values) > 1e-12 * np.abs(values).max():
+        m = get(name)
+        changes = np.isfinite(values).all() and np.ptp(values) > 1e-12 * np.abs(values).max()
+        if changes and (m.better or m.needs == "cells"):
             found[name] = values
     if len(found) < 2:
         raise InputError("the run has fewer than two measures that change from layer to layer; scan with more.")

@@ -23,14 +23,17 @@ _PANELS = (
     page=True,
     shows=(
         "Coefficient of variation of Q over token types, slope of V on M, and its R², in every layer, with 95 % "
-        "intervals: 0, −1 and 1 are a full trade-off."
+        "intervals and what isotropic rows of the same types would give: 0, −1 and 1 are a full trade-off."
     ),
     answers=f"{YAMAGIWA}, Fig. 4",
     measures=tuple(measure for measure, _ in _PANELS),
     height=2.0,
 )
 def norm_variance_layers(run: RunData, figure: Figure) -> None:
-    """Three panels over layers; a null would need token types, which isotropic rows have not."""
+    """Three panels over layers."""
     for axes, (measure, label) in zip(figure.subplots(1, 3), _PANELS, strict=True):
         run.findings.plot(measure, ax=axes)
         axes.set_ylabel(label)
+    for axes in figure.axes[1:]:
+        if (legend := axes.get_legend()) is not None:  # the first one says it for all
+            legend.remove()

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isotrope.drawing.style import BLUE, GREY, SMALL, readable
+from isotrope.drawing.style import BLUE, GREY, readable
 from isotrope.figures.chosen_tokens import chosen_tokens
+from isotrope.figures.labels import label_points
 from isotrope.figures.record import YAMAGIWA, figure
 from isotrope.measures.token_window import regression
 
@@ -37,14 +38,9 @@ def norm_variance_tokens(run: RunData, figure: Figure) -> None:
     axes.scatter(types.m, types.v, s=5, color=GREY, alpha=0.25, linewidth=0, rasterized=True)
     ends = np.array([types.m.min(), types.m.max()])
     axes.plot(ends, types.v.mean() + line.slope * (ends - types.m.mean()), color=GREY)
-    for i in chosen_tokens(types, run.seed):
-        axes.plot(types.m[i], types.v[i], marker="o", color=BLUE)
-        axes.annotate(
-            readable(types.token[i]),
-            (types.m[i], types.v[i]),
-            xytext=(3, 3),
-            textcoords="offset points",
-            fontsize=SMALL,
-        )
+    chosen = chosen_tokens(types, run.seed)
+    axes.scatter(types.m[chosen], types.v[chosen], s=12, color=BLUE, zorder=3)
     axes.set_xlabel(f"M, squared norm of the mean (layer {run.name(run.layer)})")
     axes.set_ylabel("V, variance")
+    points = np.column_stack([types.m[chosen], types.v[chosen]])
+    label_points(axes, points, [readable(types.token[i]) for i in chosen])

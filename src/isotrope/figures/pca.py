@@ -41,8 +41,8 @@ def pca(run: RunData, figure: Figure) -> None:
     """One scatter for each of three layers, each with its own scale."""
     layers = run.some_layers(3)
     for axes, layer in zip(figure.subplots(1, len(layers), squeeze=False)[0], layers, strict=True):
-        points = projected(run.sample(layer).values[:ROWS].astype(np.float64))
-        axes.scatter(*points.T, s=2, color=BLUE, alpha=0.4, linewidth=0, rasterized=True)
+        x, y = projected(run.sample(layer).values[:ROWS].astype(np.float64)).T
+        axes.scatter(x, y, s=2, color=BLUE, alpha=0.4, linewidth=0, rasterized=True)
         axes.plot(0, 0, marker="x", color=BLACK, markersize=6, markeredgewidth=1.5)
         axes.set_aspect("equal", adjustable="datalim")
         axes.set_title(f"layer {run.name(layer)}")

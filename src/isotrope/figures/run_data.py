@@ -88,7 +88,8 @@ class RunData:
     def table(self, name: str, layer: Layer) -> pd.DataFrame:
         """The rows of one layer in one of the run's tables."""
         whole = self.findings.tables[name]
-        return whole[whole["layer"] == str(layer)]
+        rows: pd.DataFrame = whole[whole["layer"] == str(layer)]
+        return rows
 
     def types(self, layer: Layer, at_least: int = 3) -> TypesOf:
         """The types with 10 to 100,000 occurrences, as the papers choose them."""

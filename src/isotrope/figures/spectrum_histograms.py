@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isotrope.drawing.style import BLUE, SMALL
+from isotrope.drawing.style import BLUE, SMALL, number
 from isotrope.figures.record import YAN, figure
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def spectrum_histograms(run: RunData, figure: Figure) -> None:
         # The curve counts what is at or below its grid's points, and the least may be zero itself.
         axes.stairs(np.diff(np.append(0.0, below[1:])), edges, fill=True, color=BLUE)
         values = {r.measure: r.value for m, _ in _NUMBERS for r in run.readings(m) if r.layer == layer}
-        words = [f"layer {run.name(layer)}", *(f"{word} {values[m]:.2f}" for m, word in _NUMBERS)]
+        words = [f"layer {run.name(layer)}", *(f"{word} {number(values[m])}" for m, word in _NUMBERS)]
         axes.text(0.97, 0.94, "\n".join(words), transform=axes.transAxes, ha="right", va="top", fontsize=SMALL)
         axes.set_ylabel("share")
     panels[-1].set_xlim(0, 1)

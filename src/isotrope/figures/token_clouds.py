@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.drawing.style import BLACK, LIGHTEST, SEQUENTIAL, SMALL, readable
+from isotrope.drawing.style import BLACK, LIGHTEST, SEQUENTIAL, readable
 from isotrope.errors import InputError
 from isotrope.figures.chosen_tokens import chosen_tokens
+from isotrope.figures.labels import label_points
 from isotrope.figures.record import YAMAGIWA, figure
 
 if TYPE_CHECKING:
@@ -56,13 +57,14 @@ def token_clouds(run: RunData, figure: Figure) -> None:
     colours = ListedColormap(colormaps[SEQUENTIAL](np.linspace(0, LIGHTEST, 256)))
     norm = Normalize(1, max(float(np.log10(types.n.max())), 1.1))
     axes = figure.subplots()
-    for i, mean in zip(chosen, means @ directions, strict=True):
+    for i in chosen:
         colour = colours(norm(np.log10(types.n[i])))
         here = np.flatnonzero(sample.rows.token == types.id[i])[:_OCCURRENCES]
-        cloud = sample.values[here].astype(np.float64) @ directions
-        axes.scatter(*cloud.T, s=4, color=colour, alpha=0.4, linewidth=0, rasterized=True)
-        axes.text(*mean, readable(types.token[i]), color=BLACK, fontsize=SMALL, ha="center", va="center", zorder=4)
+        x, y = (sample.values[here].astype(np.float64) @ directions).T
+        axes.scatter(x, y, s=4, color=colour, alpha=0.4, linewidth=0, rasterized=True)
     axes.plot(0, 0, marker="x", color=BLACK, markersize=7, markeredgewidth=1.5, zorder=5)
     axes.set_xlabel(f"first direction (layer {run.name(run.layer)})")
     axes.set_ylabel("second direction")
+    axes.set_aspect("equal", adjustable="datalim")
     figure.colorbar(ScalarMappable(norm, colours), ax=axes, pad=0.02, label="log₁₀ n").outline.set_visible(False)
+    label_points(axes, means @ directions, [readable(types.token[i]) for i in chosen])

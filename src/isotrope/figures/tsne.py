@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from isotrope.drawing.style import BLUE, LIGHTEST, SEQUENTIAL
 from isotrope.errors import MissingExtra
-from isotrope.figures.pca import ROWS
 from isotrope.figures.record import YAN, figure
 from isotrope.repairs import SoftDecay, Whitening
 
@@ -17,6 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from isotrope.figures.run_data import RunData
+
+#: Rows that are drawn: their number decides how long it takes.
+_ROWS = 1_000
 
 #: Neighbours that each row is held near to, about.
 _PERPLEXITY = 30.0
@@ -48,8 +50,8 @@ def embedded(rows: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
 def tsne(run: RunData, figure: Figure) -> None:
     """Three scatters of the same rows."""
     summary, sample = run.summary(run.layer), run.sample(run.layer)
-    rows = sample.values[:ROWS].astype(np.float64)
-    place = None if sample.rows.position is None else sample.rows.position[:ROWS]
+    rows = sample.values[:_ROWS].astype(np.float64)
+    place = None if sample.rows.position is None else sample.rows.position[:_ROWS]
     spaces = {
         f"layer {run.name(run.layer)}": rows,
         "whitened": Whitening().fit_moments(summary.moments).transform(rows),
@@ -63,12 +65,13 @@ def tsne(run: RunData, figure: Figure) -> None:
     for axes, (title, space) in zip(panels, spaces.items(), strict=True):
         x, y = embedded(space, run.seed).T
         how = {"color": BLUE} if place is None else {"c": place, "cmap": colours}
-        drawn = axes.scatter(x, y, s=2.5, alpha=0.6, linewidth=0, rasterized=True, **how)
+        drawn = axes.scatter(x, y, s=2.5, linewidth=0, rasterized=True, **how)
         axes.set_title(title)
         axes.set_aspect("equal", adjustable="datalim")
-        axes.set_xticks([])
-        axes.set_yticks([])
+        axes.set_axis_off()  # its directions and distances mean nothing
     if place is not None:
-        drawn.set_clim(0, np.quantile(place, 0.95))
+        top = float(np.quantile(place, 0.95))
+        for axes in panels:
+            axes.collections[0].set_clim(0, top)
         bar = figure.colorbar(drawn, ax=panels, pad=0.01, label="place in the sequence")
         bar.outline.set_visible(False)

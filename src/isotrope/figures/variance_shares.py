@@ -44,7 +44,7 @@ def variance_shares(run: RunData, figure: Figure) -> None:
     left.set_xlim(-0.6, len(run.layers) - 0.4)
     left.set_ylabel("share of Q")
     left.set_ylim(0, 1)
-    left.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, columnspacing=1.0, handlelength=1.0)
+    figure.legend(loc="outside upper left", ncols=3, handlelength=1.0)
     curve(right, run.values("within_of_variance").tolist(), colour=ORANGE)
     layer_axis(right, run.layers, run.findings.layer_names)
     right.set_ylabel("V_W / V")
