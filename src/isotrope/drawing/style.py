@@ -19,16 +19,18 @@ LETTERS, SMALL = 8.0, 7.0
 
 #: The colours of Okabe and Ito (2008), which people with any colour vision tell apart, but for their yellow, which
 #: white paper swallows.
-BLUE, ORANGE, GREEN, PURPLE, SKY, AMBER, BLACK = (
+BLUE, ORANGE, BLACK, SKY, PURPLE, GREEN, AMBER = (
     "#0072B2",
     "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#E69F00",
     "#000000",
+    "#56B4E9",
+    "#CC79A7",
+    "#009E73",
+    "#E69F00",
 )
-COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, AMBER, BLACK)
+
+#: The order in which lines get them: of all, the first three and the first five differ most for every colour vision.
+COLOURS = (BLUE, ORANGE, BLACK, SKY, PURPLE, GREEN, AMBER)
 
 #: What is beside the matter: nulls, zero lines, origins.
 GREY = "#767676"
