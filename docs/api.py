@@ -52,10 +52,8 @@ def body(docstring: str) -> str:
     """A docstring as Markdown: examples as code, what is underlined or starred as it is."""
     parts = []
     for paragraph in re.split(r"\n\s*\n", docstring.strip()):
-        example = paragraph.lstrip().startswith(">>>")
-        parts.append(
-            f"```pycon\n{inspect.cleandoc(paragraph)}\n```" if example else _escaped(inspect.cleandoc(paragraph))
-        )
+        text = inspect.cleandoc(paragraph)
+        parts.append(f"```pycon\n{text}\n```" if text.startswith(">>>") else _escaped(text))
     return "\n\n".join(parts)
 
 

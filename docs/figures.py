@@ -30,13 +30,14 @@ isotrope figure RUN mean_cosine -o fig.pdf                 # any measure over th
 isotrope figure --list                                     # what each shows, answers and needs
 ```
 
-A figure is drawn from the run folder alone, with matplotlib (`pip install 'isotrope[figures]'`): 3.25 inches wide, a column, or
-6.75, a page; no letter below 7 points; colours that people with any colour vision tell apart. Letters are letters in PDF and
-SVG, points of large scatters are pixels, so that files stay small. The same run gives the same file. The command prints a
-caption. `isotrope.figures.draw(run, name)` gives matplotlib's `Figure`, and `findings.plot("mean_cosine")` its `Axes`.
+A figure is drawn from the run folder alone, with matplotlib (`pip install 'isotrope[figures]'`): 3.25 inches wide, a
+column, or 6.75, a page; no letter below 7 points; colours that people with any colour vision tell apart. Letters are
+letters in PDF and SVG; points of large scatters are pixels, so that files stay small. The same run gives the same file.
+The command prints a caption. `isotrope.figures.draw(run, name)` gives matplotlib's `Figure`, and
+`findings.plot("mean_cosine")` its `Axes`.
 
-Pictures: all-MiniLM-L6-v2 over the Python manual, and where there are two, SmolLM2-135M-Instruct over a part of WikiText-2.
-Written by `docs/figures.py`.
+Pictures: all-MiniLM-L6-v2 over the Python manual and, where there are two, SmolLM2-135M-Instruct over a part of
+WikiText-2. Written by `docs/figures.py`.
 """
 
 

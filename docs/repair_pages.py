@@ -18,22 +18,17 @@ PAGES = Path(__file__).parent / "repairs"
 
 def page(kind: type[Repair]) -> str:
     """The page of one repair, in Markdown."""
-    linear = issubclass(kind, LinearRepair)
-    fitted = (
-        "one pass over any number of rows, piece by piece too, or moments"
-        if linear
-        else "rows in memory or a sample of 20,000 rows"
-    )
+    if issubclass(kind, LinearRepair):
+        fitted = "one pass over any number of rows, piece by piece too, or moments"
+        what = "one affine map x -> (x − b) W, unless rows are scaled or normalised first"
+    else:
+        fitted = "rows in memory or a sample of 20,000 rows"
+        what = "a map that is not linear"
     facts = [
         ("on the command line", f"`isotrope repair fit INPUT --with {kind.name} -o DIR`"),
         ("in an evaluation", f"`isotrope evaluate sts --repair {kind.name}`"),
         ("fitted on", fitted),
-        (
-            "what it is",
-            "one affine map x -> (x − b) W, unless rows are scaled or normalised first"
-            if linear
-            else "a map that is not linear",
-        ),
+        ("what it is", what),
     ]
     lines = [f"# {kind.__name__}", "", "```python", call(f"isotrope.{kind.__name__}", kind), "```", ""]
     lines += [body(inspect.getdoc(kind) or ""), "", "| | |", "|---|---|"]

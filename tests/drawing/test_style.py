@@ -34,7 +34,7 @@ def lab(colour: object, vision: object) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize("vision", VISIONS)
 def test_colours_differ_for_everyone(vision: str) -> None:
-    """Three by at least twenty, five by at least eight times the least difference seen (ΔE of 2.3, Mahy et al. 1994)."""
+    """Three by twenty and five by eight times the least difference that is seen (ΔE of 2.3, Mahy et al. 1994)."""
     for few, apart in ((COLOURS[:3], 20 * 2.3), (COLOURS[:5], 8 * 2.3)):
         for a, b in combinations(few, 2):
             assert np.linalg.norm(lab(a, VISIONS[vision]) - lab(b, VISIONS[vision])) > apart, (a, b)
