@@ -23,6 +23,8 @@ _FEWEST = 4
 #: Measures whose names fit on a page.
 _MOST = 48
 
+#: Numbers that fit beside each other below the matrix.
+_NUMBERED = 24
 
 #: Height of one of the matrix's lines, in inches.
 _LINE = 0.14
@@ -46,10 +48,12 @@ def measure_correlations(run: RunData, figure: Figure) -> None:
     axes.grid(False)
     image = axes.imshow(matrix, cmap=DIVERGING, vmin=-1, vmax=1, aspect="auto")
     figure.set_figheight(0.6 + _LINE * len(names))
-    axes.set_yticks(range(len(names)), [f"{get(name).title}  {i}" for i, name in enumerate(names, start=1)])
-    axes.set_xticks(range(len(names)), [str(i) for i in range(1, len(names) + 1)], rotation=90)
+    axes.set_yticks(range(len(names)), [f"{name}  {i}" for i, name in enumerate(names, start=1)])
+    places = range(0, len(names), -(-len(names) // _NUMBERED))
+    axes.set_xticks(places, [str(i + 1) for i in places])
+    axes.set_xlabel("measure, by its number")
     axes.tick_params(length=0, labelsize=SMALL)
-    bar = figure.colorbar(image, ax=axes, pad=0.02, label=f"correlation over {len(run.layers)} layers")
+    bar = figure.colorbar(image, ax=axes, pad=0.02, shrink=0.5, label=f"correlation over {len(run.layers)} layers")
     bar.outline.set_visible(False)
 
 
