@@ -29,7 +29,10 @@ class _Bare(str):
 def call(name: str, of: Any) -> str:
     """How something is called: its name and parameters."""
     signature = inspect.signature(of)
-    bare = [p.replace(annotation=_bare(p.annotation)) for p in signature.parameters.values() if p.name != "self"]
+    bare = [
+        p.replace(annotation=_bare(p.annotation), default=_Bare("...") if inspect.isroutine(p.default) else p.default)
+        for p in signature.parameters.values()
+    ]
     returns = "" if inspect.isclass(of) else signature.return_annotation
     arrow = f" -> {returns}" if isinstance(returns, str) and returns else ""
     line = f"{name}{signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)}{arrow}"

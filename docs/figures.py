@@ -1,6 +1,6 @@
-"""Makes the page of figures with pictures from real runs: python docs/figures.py RUN RUN
+"""Makes the page of figures with pictures from real runs: python docs/figures.py RUN [RUN]
 
-RUN RUN: the folders of scans of two models over the same text, a healthy one and a collapsed one.
+The first RUN: a scan of all-MiniLM-L6-v2 with --measures all. The second: a scan of SmolLM2-135M-Instruct.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ PICTURES = Path(__file__).parent / "images" / "figures"
 #: Dots to an inch of the page's pictures, and the colours of each: sharp on a screen, and small.
 _DOTS, _COLOURS = 140, 96
 
-#: Those that are shown for the second run too, because a collapsed space looks different.
-TWICE = ("drift", "pca", "squared-norms", "uniformity")
+#: Those that are drawn of the second run too, because a collapsed space looks different.
+_TWICE = ("drift", "pca", "squared-norms", "uniformity")
 
 _HEAD = """# Figures for print
 
@@ -36,8 +36,8 @@ letters in PDF and SVG; points of large scatters are pixels, so that files stay 
 The command prints a caption. `isotrope.figures.draw(run, name)` gives matplotlib's `Figure`, and
 `findings.plot("mean_cosine")` its `Axes`.
 
-Pictures: all-MiniLM-L6-v2 over the Python manual and, where there are two, SmolLM2-135M-Instruct over a part of
-WikiText-2. Written by `docs/figures.py`.
+Pictures are of all-MiniLM-L6-v2 over the Python manual; where there is a second one, it is of SmolLM2-135M-Instruct.
+Written by `docs/figures.py`.
 """
 
 
@@ -47,10 +47,16 @@ def entry(record: FigureRecord) -> str:
     needs += ["readings of " + ", ".join(f"`{m}`" for m in record.measures)] if record.measures else []
     layer = f" Of the {record.layer} layer unless `--layer` names another." if record.layer else ""
     pictures = [f"![{record.name}](images/figures/{record.name}.png)"]
-    pictures += [f"![{record.name}, SmolLM2](images/figures/{record.name}.smollm2.png)"] if record.name in TWICE else []
+    if second(record.name).exists():
+        pictures.append(f"![{record.name}, SmolLM2](images/figures/{second(record.name).name})")
     lines = [f"## {record.name}", "", " ".join(pictures), "", f"{record.shows}{layer}", ""]
     lines += [f"Answers {record.answers}. Needs {'; '.join(needs) or 'four layers or more'}."]
     return "\n".join(lines) + "\n"
+
+
+def second(name: str) -> Path:
+    """The picture of a collapsed space."""
+    return PICTURES / f"{name}.smollm2.png"
 
 
 def page() -> str:
@@ -69,15 +75,15 @@ def picture(run: str, name: str, path: Path) -> None:
     Image.open(file).convert("RGB").quantize(_COLOURS).save(path, optimize=True)
 
 
-def main(healthy: str, collapsed: str) -> None:
+def main(healthy: str, collapsed: str | None = None) -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
     for old in PICTURES.iterdir():
         old.unlink()
-    PAGE.write_text(page(), encoding="utf-8")
     for name in FIGURES.names():
         picture(healthy, name, PICTURES / f"{name}.png")
-    for name in TWICE:
-        picture(collapsed, name, PICTURES / f"{name}.smollm2.png")
+    for name in _TWICE if collapsed else ():
+        picture(collapsed, name, second(name))
+    PAGE.write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":
