@@ -10,6 +10,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from isotrope.effects import before_after
     from isotrope.errors import IsotropeError
+    from isotrope.evaluation.advice import Advice
+    from isotrope.evaluation.advise import advise
+    from isotrope.evaluation.build import build
     from isotrope.evaluation.retrieval import evaluate_retrieval
     from isotrope.evaluation.sts import evaluate_sts
     from isotrope.findings import Findings, Reading
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from isotrope.store import Run
 
 __all__ = [
+    "Advice",
     "Affine",
     "AllButTheTop",
     "Centering",
@@ -43,7 +47,9 @@ __all__ = [
     "SoftDecay",
     "TokenStatistics",
     "Whitening",
+    "advise",
     "before_after",
+    "build",
     "evaluate_retrieval",
     "evaluate_sts",
     "load_repair",
@@ -53,6 +59,7 @@ __all__ = [
 
 #: Where each public name lives. They are loaded when first used: importing isotrope imports nothing heavy.
 _HOME = {
+    "Advice": "evaluation.advice",
     "Affine": "repairs",
     "AllButTheTop": "repairs",
     "Centering": "repairs",
@@ -68,7 +75,9 @@ _HOME = {
     "SoftDecay": "repairs",
     "TokenStatistics": "statistics",
     "Whitening": "repairs",
+    "advise": "evaluation.advise",
     "before_after": "effects",
+    "build": "evaluation.build",
     "evaluate_retrieval": "evaluation.retrieval",
     "evaluate_sts": "evaluation.sts",
     "load_repair": "repairs",

@@ -28,6 +28,7 @@ finally:
         ["scan", "--help"],
         ["compare", "--help"],
         ["catalogue", "--help"],
+        ["advise", "--help"],
         ["figure", "--help"],
         ["repair", "--help"],
         ["repair", "fit", "--help"],

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from isotrope.errors import InputError, StoreError
 from isotrope.integrations.onnx import IR_VERSION, OPSET, to_onnx, write_onnx
-from isotrope.repairs import Affine, Centering, Repair
+from isotrope.repairs import Affine, Centering, Repair, SoftDecay
 
 
 def run(path: Path, rows: np.ndarray) -> np.ndarray:
@@ -55,6 +55,15 @@ def test_a_mean_far_larger_than_the_spread_costs_no_digits(tmp_path: Path) -> No
     affine = Affine(x.mean(axis=0, dtype=np.float64), np.linalg.qr(rng.normal(size=(64, 64)))[0])
     write_onnx(affine, tmp_path / "repair.onnx")
     assert_allclose(run(tmp_path / "repair.onnx", x), affine(x.astype(np.float64)), rtol=0, atol=1e-6)
+
+
+def test_nor_where_the_repair_keeps_the_mean(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = (1_000 * rng.normal(size=64) + rng.normal(size=(500, 64))).astype(np.float32)
+    repair = SoftDecay(-0.6).fit(x)
+    write_onnx(repair, tmp_path / "repair.onnx")
+    exact = repair.transform(x.astype(np.float64))
+    assert_allclose(run(tmp_path / "repair.onnx", x), exact, rtol=0, atol=1e-6 * np.linalg.norm(exact, axis=1).min())
 
 
 def test_nothing_is_written_over_unless_asked(rows: np.ndarray, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ BY_HAND: dict[str, Callable[[Any], Any]] = {
     "cls": lambda x: x[0],
     "last": lambda x: x[-1],
     "max": lambda x: x.max(axis=0),
+    "weightedmean": lambda x: np.average(x, axis=0, weights=np.arange(1, len(x) + 1)),
 }
 
 
@@ -97,7 +98,7 @@ def test_what_stands_in_masked_places_does_not_matter(name: str) -> None:
 def test_names() -> None:
     assert parse("mean").layers is None
     assert parse("mean:1+-1").layers == parse("first+last").layers == "1+-1"
-    with pytest.raises(InputError, match="there is no pooling 'sum'; known: mean, cls, last, max, first"):
+    with pytest.raises(InputError, match="there is no pooling 'sum'; known: mean, cls, last, max, weightedmean, first"):
         parse("sum")
 
 

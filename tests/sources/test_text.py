@@ -349,7 +349,7 @@ def test_layers_out_of_range_are_refused_with_the_range(loaded: Any, family: str
         ({"special_tokens": "some"}, "special tokens can be kept or dropped, got 'some'"),
         ({"batch_size": 0}, "the batch size is 0, expected at least 1"),
         ({"layers": "1+2"}, r"the mix of layers 1\+2 needs a pooling, such as --pooling mean"),
-        ({"pooling": "middle"}, "there is no pooling 'middle'; known: mean, cls, last, max, first"),
+        ({"pooling": "middle"}, "there is no pooling 'middle'; known: mean, cls, last, max, weightedmean, first"),
         ({"pooling": "first+last", "layers": "2"}, r"the pooling first\+last names its layers itself"),
         ({"pooling": "mean", "layers": "encoder.1+decoder.1"}, "joins encoder and decoder layers, whose rows differ"),
         ({"pooling": "first+last"}, "joins encoder and decoder layers, whose rows differ"),

@@ -52,7 +52,7 @@ def retrieval(
         str, typer.Option(help="keep or drop tokens that the tokenizer adds.", rich_help_panel=_ROWS)
     ] = "keep",
     revision: space.Revision = None,
-    gguf_file: Annotated[str | None, typer.Option(help="GGUF file in the folder.", rich_help_panel=_ROWS)] = None,
+    gguf_file: space.GgufFile = None,
     max_length: space.MaxLength = None,
     batch_size: space.BatchSize = None,
     device: space.Device = "auto",

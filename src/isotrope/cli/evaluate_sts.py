@@ -46,13 +46,16 @@ def sts(
         ),
     ] = None,
     pooling: Annotated[
-        str, typer.Option(help="mean, cls, last, max, first+last, sbert-wk, mean:1+-1.", rich_help_panel=_ROWS)
+        str,
+        typer.Option(
+            help="mean, cls, last, max, weightedmean, first+last, sbert-wk, mean:1+-1.", rich_help_panel=_ROWS
+        ),
     ] = "mean",
     special_tokens: Annotated[
         str, typer.Option(help="keep or drop tokens that the tokenizer adds.", rich_help_panel=_ROWS)
     ] = "keep",
     revision: space.Revision = None,
-    gguf_file: Annotated[str | None, typer.Option(help="GGUF file in the folder.", rich_help_panel=_ROWS)] = None,
+    gguf_file: space.GgufFile = None,
     max_length: space.MaxLength = None,
     batch_size: space.BatchSize = None,
     device: space.Device = "auto",

@@ -11,6 +11,8 @@ from typing import Any, NoReturn
 import typer
 
 from isotrope import __version__
+from isotrope.cli.advise import advise
+from isotrope.cli.build import build
 from isotrope.cli.catalogue import catalogue
 from isotrope.cli.compare import compare
 from isotrope.cli.evaluate import evaluate
@@ -28,6 +30,8 @@ app = typer.Typer(
 app.command()(scan)
 app.command()(catalogue)
 app.command()(compare)
+app.command()(advise)
+app.command()(build)
 app.command()(figure)
 app.add_typer(repair)
 app.add_typer(evaluate)

@@ -17,6 +17,7 @@ Model: TypeAlias = Annotated[
     str | None, typer.Option(help="Hub id, folder or GGUF file, with --text.", rich_help_panel=_ROWS)
 ]
 Revision: TypeAlias = Annotated[str | None, typer.Option(help="Revision of a hub model.", rich_help_panel=_ROWS)]
+GgufFile: TypeAlias = Annotated[str | None, typer.Option(help="GGUF file in the folder.", rich_help_panel=_ROWS)]
 Text: TypeAlias = Annotated[
     str | None, typer.Option(help="Text file, folder, dataset id, or - for stdin.", rich_help_panel=_ROWS)
 ]
@@ -31,13 +32,17 @@ Split: TypeAlias = Annotated[str | None, typer.Option(help="Split of a dataset."
 Pooling: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help="One row per text: mean, cls, last, max, first+last, mean:1+-1.",
+        help="One row per text: mean, cls, last, max, weightedmean, first+last, mean:1+-1.",
         show_default="rows are tokens",
         rich_help_panel=_ROWS,
     ),
 ]
 OneLayer: TypeAlias = Annotated[
     str | None, typer.Option("--layer", help="One layer, e.g. 6 or -2.", show_default="last", rich_help_panel=_ROWS)
+]
+Averaged: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Only these, averaged, e.g. -1 or 1,-1.", show_default="last, or a mix", rich_help_panel=_ROWS),
 ]
 MaxLength: TypeAlias = Annotated[
     int | None,

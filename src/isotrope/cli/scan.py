@@ -60,7 +60,7 @@ def scan(
     pooling: Annotated[
         str | None,
         typer.Option(
-            help="One row per text: mean, cls, last, max, first+last, sbert-wk, mean:1+-1.",
+            help="One row per text: mean, cls, last, max, weightedmean, first+last, sbert-wk, mean:1+-1.",
             show_default="rows are tokens",
             rich_help_panel=_WHAT,
         ),

@@ -58,6 +58,25 @@ def weight_and_bias(repair: Repair | Affine) -> tuple[NDArray[np.float32], NDArr
     return weight, bias.astype(np.float32)
 
 
+def shift_weight_offset(
+    repair: Repair | Affine,
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    """The map as (x − shift) weight + offset, (d,), (d, k) and (k,), which loses no digits beside a large mean.
+
+    The shift is the mean of what the repair was fitted on, also where it does not centre; the offset makes up for that,
+    and for the rounding of the shift itself.
+
+    >>> shift, weight, offset = shift_weight_offset(Affine([1.0, 0.0], [[2.0], [3.0]]))
+    >>> shift.tolist(), weight.tolist(), offset.tolist()
+    ([1.0, 0.0], [[2.0], [3.0]], [0.0])
+    """
+    affine = affine_of(repair)
+    mean = repair.moments_.mean if isinstance(repair, LinearRepair) else affine.shift
+    shift = mean.astype(np.float32)
+    offset = (shift - affine.shift) @ affine.weight + affine.offset
+    return shift, affine.weight.astype(np.float32), offset.astype(np.float32)
+
+
 def rounding(repair: LinearRepair) -> float:
     """How far x A + c is off in float32 at worst, about, for rows as it was fitted on, over a repaired row's length.
 

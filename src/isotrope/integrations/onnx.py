@@ -5,12 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from isotrope import __version__
 from isotrope.errors import MissingExtra
-from isotrope.integrations.linear_map import affine_of, refuse_existing
+from isotrope.integrations.linear_map import affine_of, refuse_existing, shift_weight_offset
 from isotrope.repairs import Affine, Repair
 from isotrope.store import write_atomically
 
@@ -22,7 +19,7 @@ def to_onnx(repair: Repair | Affine) -> Any:
     """The map as a checked `onnx.ModelProto`: "rows", (n, d) float32, to "repaired", (n, k) float32, for any n.
 
     The shift is taken away before the product and not folded into a bias: beside a mean far larger than the spread,
-    float32 would lose digits. What is lost by rounding the shift itself is in the offset.
+    float32 would lose digits.
 
     >>> model = to_onnx(Affine([1.0, 0.0], [[2.0], [3.0]]))
     >>> [node.op_type for node in model.graph.node]
@@ -30,9 +27,7 @@ def to_onnx(repair: Repair | Affine) -> Any:
     """
     onnx = _onnx()
     affine = affine_of(repair)
-    shift = affine.shift.astype(np.float32)
-    offset = (shift - affine.shift) @ affine.weight + affine.offset
-    arrays: dict[str, NDArray[Any]] = {"shift": shift, "weight": affine.weight, "offset": offset}
+    arrays = zip(("shift", "weight", "offset"), shift_weight_offset(repair), strict=True)
     number = onnx.TensorProto.FLOAT
     graph = onnx.helper.make_graph(
         [
@@ -42,7 +37,7 @@ def to_onnx(repair: Repair | Affine) -> Any:
         "repair",
         [onnx.helper.make_tensor_value_info("rows", number, ["n", affine.width])],
         [onnx.helper.make_tensor_value_info("repaired", number, ["n", affine.columns])],
-        [onnx.numpy_helper.from_array(a.astype(np.float32), name) for name, a in arrays.items()],
+        [onnx.numpy_helper.from_array(array, name) for name, array in arrays],
         doc_string="repaired = (rows - shift) weight + offset",
     )
     model = onnx.helper.make_model(

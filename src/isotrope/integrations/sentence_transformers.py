@@ -89,15 +89,14 @@ def fold(
     """
     affine = affine_of(repair)
     target = Path(folder).absolute()
-    _refuse_occupied(target, overwrite)
+    refuse_occupied(target, overwrite)
     _refuse_rows(rows)
-    loaded = model if isinstance(model, SentenceTransformer) else _load(model)
+    loaded = model if isinstance(model, SentenceTransformer) else open_model(model)
     if loaded is not model and Path(model).absolute() in target.parents:
         raise StoreError(f"{str(folder)!r} lies inside the model that would be copied there; give a folder elsewhere.")
     place = _place(loaded, repair, affine.width, rows)
 
-    weight, bias = (torch.from_numpy(a) for a in weight_and_bias(repair))
-    dense = Dense(affine.width, affine.columns, activation_function=None, init_weight=weight, init_bias=bias)
+    as_dense = dense(*weight_and_bias(repair))
 
     def fill(beside: Path) -> None:
         if loaded is not model and (Path(model) / "modules.json").is_file():
@@ -105,7 +104,7 @@ def fold(
             shutil.copytree(model, beside, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git", ".cache"))
         else:
             loaded.save_pretrained(str(beside))
-        _add_dense(beside, dense, place)
+        add_module(beside, as_dense, place)
 
     write_folder(target, fill)
 
@@ -155,21 +154,31 @@ def _place(model: SentenceTransformer, repair: Repair | Affine, width: int, rows
     return end if rows == "pooled" else len(modules)
 
 
-def _add_dense(folder: Path, dense: Dense, place: int) -> None:
-    """Write a `Dense` into a saved model and into its list of modules."""
-    path = folder / f"{place}_Dense"
-    path.mkdir()
-    dense.save(str(path))
+def dense(weight: Any, bias: Any) -> Dense:
+    """x -> x weightᵀ + bias as a module, of arrays (k, d) and (k,)."""
+    columns, width = weight.shape
+    arrays = {"init_weight": torch.from_numpy(weight), "init_bias": torch.from_numpy(bias)}
+    return Dense(width, columns, activation_function=None, **arrays)
+
+
+def add_module(folder: Path, module: Module, place: int | None = None) -> None:
+    """Write a stock module into a saved model and into its list of modules, at a place in it or at the end."""
     modules = json.loads((folder / "modules.json").read_bytes())
+    place = len(modules) if place is None else place
+    path = folder / f"{place}_{type(module).__name__}"
+    path.mkdir()
+    module.save(str(path))
     # The name that saved models have always used for it, and not where the class lives in this version.
-    modules.insert(place, {"path": path.name, "type": "sentence_transformers.models.Dense"})
+    modules.insert(place, {"path": path.name, "type": f"sentence_transformers.models.{type(module).__name__}"})
     numbered = [module | {"idx": i, "name": str(i)} for i, module in enumerate(modules)]
     write_text(folder / "modules.json", json.dumps(numbered, indent=2))
 
 
-def _load(model: Any) -> SentenceTransformer:
+def open_model(model: Any, *, trust_remote_code: bool = False) -> SentenceTransformer:
+    """The model of a folder or of a name on the hub."""
+    options = {"local_files_only": Path(model).is_dir(), "trust_remote_code": trust_remote_code}
     try:
-        return SentenceTransformer(str(model), device="cpu", local_files_only=Path(model).is_dir())
+        return SentenceTransformer(str(model), device="cpu", **options)
     except Exception as error:  # whatever the libraries, the hub and the files raise
         reason = " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
         raise InputError(
@@ -195,7 +204,8 @@ def _refuse_other_lengths(repair: Repair | Affine, rows: str) -> None:
         )
 
 
-def _refuse_occupied(target: Path, overwrite: bool) -> None:
+def refuse_occupied(target: Path, overwrite: bool) -> None:
+    """Refuse to write a model over files that are none, and over a model unless that is asked."""
     if target.is_file():
         raise StoreError(f"{str(target)!r} is a file; give a folder for the model.")
     if not target.is_dir() or not any(target.iterdir()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError
@@ -12,22 +13,28 @@ from isotrope.sources.batch import Source
 from isotrope.sources.corpora import Corpus, open_corpus
 from isotrope.sources.models import Loaded, load
 from isotrope.sources.text import TextSource
+from isotrope.sources.token_weights import TokenWeights
 
 #: What only a model over a text has.
 _OF_TEXTS = (
-    "pooling", "split", "unit", "special_tokens", "revision", "gguf_file", "trust_remote_code", "max_length", "device"
+    "pooling", "split", "unit", "special_tokens", "revision", "gguf_file", "trust_remote_code", "max_length", "device",
+    "token_weights",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """All that there is to say about where rows come from; what each field means stands with `isotrope.scan`."""
+    """All that there is to say about where rows come from; what each field means stands with `isotrope.scan`.
+
+    token_weights: by which the pooling `mean` counts tokens, `TokenWeights` or a file of them.
+    """
 
     model: Any = None
     text: Any = None
     vectors: Any = None
     layers: Any = "all"
     pooling: str | None = None
+    token_weights: TokenWeights | str | Path | None = None
     column: str | None = None
     split: str | None = None
     unit: str = "line"
@@ -91,11 +98,13 @@ class Input:
 
     def over(self, corpus: Corpus, loaded: Loaded) -> TextSource:
         """The rows of a corpus by a model that is loaded already."""
+        weights = self.token_weights
         return TextSource(
             loaded,
             corpus,
             layers=self.layers,
             pooling=self.pooling,
+            token_weights=TokenWeights.load(weights) if isinstance(weights, (str, Path)) else weights,
             special_tokens=self.special_tokens,
             batch_size=self.batch_size or 32,
             max_length=self.max_length,

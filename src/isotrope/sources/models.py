@@ -87,14 +87,19 @@ def load(
     chosen = _device(torch, device, exact)
     on_cpu = torch.device(chosen).type == "cpu"
     dtype = torch.float64 if exact else torch.float32 if on_cpu else "auto"
-    with _quiet():
+    with quiet():
         try:
             tokenizer = AutoTokenizer.from_pretrained(place, **options)
-            network, info = AutoModel.from_pretrained(place, dtype=dtype, output_loading_info=True, **options)
+            packing = _unpacked() if gguf_file else {}
+            network, info = AutoModel.from_pretrained(
+                place, dtype=dtype, output_loading_info=True, **options, **packing
+            )
         except Exception as error:  # whatever the library, the hub and the files raise
             raise InputError(_explain(place, error, local)) from error
     _check_weights(place, info)
     _check_tokenizer(place, tokenizer)
+    if gguf_file:
+        _forget_packing(network)
     network.config.use_cache = False  # one pass over whole texts needs no memory of earlier ones
     return Loaded(
         model=network.to(device=chosen, dtype=torch.float64 if exact else None).eval(),
@@ -155,7 +160,7 @@ def _need(extra: str, what: str, *packages: str) -> None:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """No warnings and progress bars of transformers, whose settings are left as they were."""
     from transformers.utils import logging
 
@@ -169,6 +174,21 @@ def _quiet() -> Iterator[None]:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
+
+
+def _unpacked() -> dict[str, Any]:
+    """How to ask for a GGUF file's weights as plain numbers, whatever kernels for packed ones are installed."""
+    import transformers
+
+    kind = getattr(transformers, "GgufConfig", None)  # older ones know no other way
+    return {} if kind is None else {"quantization_config": kind(dequantize=True)}
+
+
+def _forget_packing(network: Any) -> None:
+    """Make a model whose weights were unpacked a plain one, which can be saved."""
+    network.hf_quantizer = None
+    if hasattr(network.config, "quantization_config"):
+        del network.config.quantization_config
 
 
 def _check_weights(place: str, info: dict[str, Any]) -> None:

@@ -43,11 +43,25 @@ def maximum(hidden: Any, mask: Any) -> Any:
     return hidden.masked_fill(~mask.bool()[..., None], float("-inf")).amax(1)
 
 
+def by_position(hidden: Any, mask: Any) -> Any:
+    """Average of the tokens that count, the first once, the second twice and so on (Muennighoff 2022, SGPT)."""
+    return weighted_mean(hidden, mask.int().cumsum(1) * mask)
+
+
+def weighted_mean(hidden: Any, weights: Any) -> Any:
+    """Average of tokens by their weights (b, t), zero where they do not count."""
+    import torch
+
+    counted = hidden.masked_fill((weights == 0)[..., None], 0.0)
+    weights = weights.to(hidden.dtype)
+    return torch.einsum("btd,bt->bd", counted, weights) / weights.sum(1, keepdim=True)
+
+
 def _at(hidden: Any, index: Any) -> Any:
     return hidden.gather(1, index[:, None, None].expand(-1, 1, hidden.shape[2]))[:, 0]
 
 
-for _name, _pool in (("mean", mean), ("cls", cls), ("last", last), ("max", maximum)):
+for _name, _pool in (("mean", mean), ("cls", cls), ("last", last), ("max", maximum), ("weightedmean", by_position)):
     POOLINGS.add(_name, _pool)
 
 
@@ -67,7 +81,8 @@ class Pooling:
 def parse(text: str) -> Pooling:
     """The pooling that a name stands for.
 
-    `mean`, `cls`, `last`, `max`, `first+last`, `sbert-wk`, or with layers `mean:1+-1`, `sbert-wk:0..-1`.
+    `mean`, `cls`, `last`, `max`, `weightedmean`, `first+last`, `sbert-wk`, or with layers `mean:1+-1`,
+    `sbert-wk:0..-1`.
 
     >>> parse("first+last").layers
     '1+-1'

@@ -55,7 +55,7 @@ def final_norm(loaded: Loaded, ids: Ids, mask: Mask) -> Any:
     import torch
 
     outputs: list[tuple[Any, Any]] = []
-    outside = [module for name, module in loaded.model.named_modules() if _is_norm(module) and not _in_block(name)]
+    outside = [module for name, module in loaded.model.named_modules() if _is_norm(module) and not in_block(name)]
     hooks = [m.register_forward_hook(lambda module, _, out: outputs.append((module, out))) for m in outside]
     try:
         encoder, decoder = hidden_states(loaded, ids, mask)
@@ -76,7 +76,7 @@ def _is_norm(module: Any) -> bool:
     return "norm" in type(module).__name__.lower()
 
 
-def _in_block(name: str) -> bool:
+def in_block(name: str) -> bool:
     """Whether a module is part of a numbered block, such as `encoder.layer.5.output.LayerNorm`."""
     return any(part.isdigit() for part in name.split("."))
 

@@ -15,8 +15,9 @@ from isotrope.sources.corpora import Corpus
 from isotrope.sources.encoding import Encoded, encode, filled, limit, padded
 from isotrope.sources.layers import Choice, choose, state_names
 from isotrope.sources.models import Loaded
-from isotrope.sources.pooling import ACROSS_LAYERS, Pooling, parse
+from isotrope.sources.pooling import ACROSS_LAYERS, Pooling, mean, parse, weighted_mean
 from isotrope.sources.states import final_norm, hidden_states, input_of, shifted
+from isotrope.sources.token_weights import TokenWeights
 
 #: Texts that are sorted by length together, in batches: less padding, and still constant memory.
 _BATCHES_SORTED_TOGETHER = 64
@@ -29,6 +30,7 @@ class TextSource:
     """Rows from the hidden states of a model over a corpus: tokens, or with a pooling one row for each text.
 
     layers: which ones, see `isotrope.sources.layers.choose`. pooling: see `isotrope.sources.pooling.parse`.
+    token_weights: by which a mean counts its tokens.
     special_tokens: "keep" or "drop" the rows of tokens that the tokenizer added. batch_size: texts in a forward pass.
     max_length: tokens at which texts are cut, by default 512 or what the model takes. in_order: rows come in the
     order of their texts; otherwise texts of like length go together, which is faster.
@@ -43,6 +45,7 @@ class TextSource:
         *,
         layers: str | int | Sequence[int | str] = "all",
         pooling: str | None = None,
+        token_weights: TokenWeights | None = None,
         special_tokens: str = "keep",
         batch_size: int = 32,
         max_length: int | None = None,
@@ -55,14 +58,19 @@ class TextSource:
         self.loaded, self.corpus = loaded, corpus
         self.special_tokens, self.batch_size, self.in_order = special_tokens, batch_size, in_order
         self.pooling = parse(pooling) if pooling else None
+        self.token_weights = token_weights
+        if token_weights is not None:
+            if self.pooling is None or self.pooling.pool is not mean:
+                raise InputError(f"token weights are for the pooling mean, got {pooling or 'none'}; leave one out.")
+            token_weights.refuse_other(loaded)
         self.max_length = limit(loaded, max_length)
         ids, mask = self._probe()
         encoder, decoder = hidden_states(loaded, ids, mask)
         states = [*encoder, *decoder]
         self._names = state_names(len(encoder), len(decoder))
-        self._choices = self._chosen(layers, self.pooling)
-        self._norm = final_norm(loaded, ids, mask) if any(c.before_norm for c in self._choices) else None
-        self.layers: list[Layer] = [choice.label for choice in self._choices]
+        self.choices = self._chosen(layers, self.pooling)
+        self._norm = final_norm(loaded, ids, mask) if any(c.before_norm for c in self.choices) else None
+        self.layers: list[Layer] = [choice.label for choice in self.choices]
         self.width = self._checked({i: states[i] for i in self._asked}, ids.shape[1])
 
     def _probe(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -96,7 +104,7 @@ class TextSource:
     @property
     def _asked(self) -> set[int]:
         """Numbers of the hidden states that are asked for; the others are not kept."""
-        return {state for choice in self._choices for state in choice.states}
+        return {state for choice in self.choices for state in choice.states}
 
     def _checked(self, states: dict[int, Any], length: int) -> int:
         """The width that the states asked for have in common, once they are known to hold a row for each token."""
@@ -118,7 +126,7 @@ class TextSource:
     @property
     def layer_names(self) -> dict[Layer, str]:
         """What to call each layer, where there is more to say than its number."""
-        return {c.label: self._names[c.label] if isinstance(c.label, int) else str(c.label) for c in self._choices}
+        return {c.label: self._names[c.label] if isinstance(c.label, int) else str(c.label) for c in self.choices}
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from number `start` on; earlier texts are read and tokenized, but not run."""
@@ -133,9 +141,10 @@ class TextSource:
     @property
     def _parts(self) -> int:
         """Batches made from one forward pass: encoder and decoder rows differ, so they come apart."""
-        return len({self._is_decoder(c) for c in self._choices})
+        return len({self.is_decoder(c) for c in self.choices})
 
-    def _is_decoder(self, choice: Choice) -> bool:
+    def is_decoder(self, choice: Choice) -> bool:
+        """Whether a layer is of the decoder of a model that has an encoder too."""
         return self._names[choice.states[0]].startswith("decoder")
 
     def _encoded(self) -> Iterator[tuple[list[Encoded], int]]:
@@ -165,8 +174,8 @@ class TextSource:
         }
         if without:
             counts["texts_without_tokens"] = without
-        for side in sorted({self._is_decoder(c) for c in self._choices}):
-            choices = [c for c in self._choices if self._is_decoder(c) == side]
+        for side in sorted({self.is_decoder(c) for c in self.choices}):
+            choices = [c for c in self.choices if self.is_decoder(c) == side]
             if side:  # the decoder reads the start token first, which belongs to no text
                 ids = shifted(self.loaded, ids)
                 special = np.concatenate([np.ones_like(special[:, :1]), special[:, :-1]], axis=1)
@@ -209,9 +218,12 @@ class TextSource:
 
         assert self.pooling is not None
         some = np.flatnonzero(counted.any(axis=1))
-        mask = torch.from_numpy(counted[some]).to(self.loaded.device)
+        pool, mask = self.pooling.pool, counted[some]
+        if self.token_weights is not None:
+            pool, mask = weighted_mean, self.token_weights.values[np.where(mask, ids[some], 0)] * mask
+        mask = torch.from_numpy(mask).to(self.loaded.device)
         index = torch.from_numpy(some).to(self.loaded.device)
-        layers = {label: self.pooling.pool(_wide(state[index]), mask) for label, state in hidden.items()}
+        layers = {label: pool(_wide(state[index]), mask) for label, state in hidden.items()}
         kept = [encoded[i] for i in some]
         known = Rows(np.array([e.id for e in kept], np.uint64), group=_groups(kept, np.ones(len(kept), np.int64)))
         return layers, known
@@ -238,6 +250,7 @@ class TextSource:
             "width": self.width,
             "files": self.loaded.files,
             "pooling": self.pooling.name if self.pooling else None,
+            "token_weights": self.token_weights.describe() if self.token_weights else None,
             "special_tokens": self.special_tokens,
             "max_length": self.max_length,
             "batch_size": self.batch_size,
