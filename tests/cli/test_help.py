@@ -8,7 +8,7 @@ import sys
 import pytest
 from command import Command
 
-HEAVY = ("torch", "numpy", "scipy", "pandas", "pyarrow", "transformers", "safetensors", "datasets")
+HEAVY = ("torch", "matplotlib", "numpy", "scipy", "pandas", "pyarrow", "transformers", "safetensors", "datasets")
 
 CODE = """
 import sys
@@ -30,6 +30,7 @@ finally:
         ["report", "--help"],
         ["catalogue", "--help"],
         ["advise", "--help"],
+        ["figure", "--help"],
         ["repair", "--help"],
         ["repair", "fit", "--help"],
         ["repair", "apply", "--help"],
