@@ -68,6 +68,24 @@ def test_the_thresholds_of_the_advice_are_in_the_docs() -> None:
     assert f"Rows with {geometry.CROWDED:.0%}".replace("%", " %") in page
 
 
+def test_python_of_the_page_about_training_runs(tmp_path: Path) -> None:
+    code = "\n".join(blocks("docs/training.md", "python"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    trained, losses, numbers = done.stdout.splitlines()
+    assert re.fullmatch(r"α went from -0.5 to -0\.\d+, mean cosine is 0\.\d+", trained)
+    assert losses.startswith("{'IsoScoreStar': 0.")
+    assert numbers.startswith("{'geometry/0/mean_cosine': 0.")
+    assert numbers.endswith(" None")
+
+
+def test_the_page_about_training_names_all_that_there_is() -> None:
+    from isotrope import nn
+
+    page = (DOCS / "training.md").read_text("utf-8")
+    assert all(name in page for name in nn.__all__)
+
+
 def test_python_of_the_page_about_embedders_runs(tmp_path: Path) -> None:
     check = """
 expected = repair.transform(rows[:5])
@@ -177,6 +195,7 @@ def test_links_in_the_documents_lead_somewhere() -> None:
         "docs/finite_samples.md",
         "docs/quantizers.md",
         "docs/repairs.md",
+        "docs/training.md",
         "docs/evaluation.md",
     ):
         text = (ROOT / name).read_text("utf-8")

@@ -37,6 +37,7 @@ finally:
         ["evaluate", "--help"],
         ["evaluate", "sts", "--help"],
         ["evaluate", "retrieval", "--help"],
+        ["evaluate", "glue", "--help"],
         ["--version"],
     ],
 )
