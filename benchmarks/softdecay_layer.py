@@ -3,7 +3,8 @@
 The layer runs on the hidden states that reach it in the encoder's last block, 16 × 128 × 768 in float32; its time is
 set against that of the whole encoder, both in turns, medians of rounds. Bars: forward at most 2 % of the encoder's,
 forward and backward at most 3 %; at least 4 times faster than the same layer through `torch.linalg.svd`; right to 1e-4
-at condition 1e5. Then how it grows with the length of sequences, 2,048 tokens in all.
+at condition 1e5. Then how it grows with the length of sequences, 2,048 tokens in all. The ratio to an SVD depends on
+the threads: torch decomposes one matrix after another, each with all threads, the layer one in each thread.
 """
 
 from __future__ import annotations
@@ -103,7 +104,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--lengths", type=int, nargs="*", default=[128, 256, 512, 1024, 2048])
+    parser.add_argument("--threads", type=int, help="of torch; as many as there are cores unless said")
     arguments = parser.parse_args()
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
     print(f"{describe()}\n{torch.get_num_threads()} threads")
     model, layer = encoder().eval(), SoftDecay()
     alpha = torch.tensor(-0.5, requires_grad=True)
@@ -118,12 +122,14 @@ def main() -> None:
         two = medians(max(2, arguments.rounds // 2), back)
         print(f"\n{TOKENS // length} × {length}: seconds forward {rounded(one)}; with backward {rounded(two)}")
         shares = [times["layer"] / times["encoder"] for times in (one, two)]
-        told("share of the encoder's forward", shares[0], "at most 0.02 at 128", shares[0] <= 0.02)
-        told("share of its forward and backward", shares[1], "at most 0.03 at 128", shares[1] <= 0.03)
-        if length == 128:
-            for name, times in (("forward", one), ("forward and backward", two)):
-                ratio = times["svd"] / times["layer"]
-                told(f"time through torch's SVD over ours, {name}", ratio, "at least 4", ratio >= 4)
+        if length != 128:
+            print(f"  share of the encoder's forward: {shares[0]:.3g}; of its forward and backward: {shares[1]:.3g}")
+            continue
+        told("share of the encoder's forward", shares[0], "at most 0.02", shares[0] <= 0.02)
+        told("share of its forward and backward", shares[1], "at most 0.03", shares[1] <= 0.03)
+        for name, times in (("forward", one), ("forward and backward", two)):
+            ratio = times["svd"] / times["layer"]
+            told(f"time through torch's SVD over ours, {name}", ratio, "at least 4", ratio >= 4)
     ours, theirs = accuracy()
     print(f"\ncondition 1e5 in float32, torch's SVD: largest error {theirs:.1e}")
     told("ours", ours, "at most 1e-4", ours <= 1e-4)

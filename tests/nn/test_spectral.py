@@ -192,7 +192,7 @@ def test_padding_changes_nothing(
 ) -> None:
     """Neither what is in it nor how much there is, on either Gram side, one by one or all at once as on a GPU."""
     if batched:
-        monkeypatch.setattr("isotrope.nn.spectral._eigh", lambda gram, mask: torch.linalg.eigh(gram))
+        monkeypatch.setattr("isotrope.nn.spectral.eigh", lambda gram, mask: torch.linalg.eigh(gram))
     lengths = [7, 3, 1, 5, 0]
     x, mask = padded(lengths, t, left=left)
     x[~mask] = junk

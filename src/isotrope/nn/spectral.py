@@ -7,15 +7,13 @@ XᵀX, formed and decomposed in float64: squares of float32 lose what is weaker 
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import Any, TypeAlias
 
 import torch
-from threadpoolctl import ThreadpoolController
 
 from isotrope.errors import InputError
 from isotrope.nn.bending import bent, by_a, check, gains, refuse_outside, slopes, sums
+from isotrope.nn.eigenvectors import eigh
 
 Tensor: TypeAlias = torch.Tensor
 
@@ -61,7 +59,7 @@ def _bend(x: Tensor, a: Tensor, form: str, mask: Tensor | None) -> tuple[Tensor,
     wide = _wide(x, mask)
     gram = wide @ wide.mT
     _refuse_not_finite(gram, x)
-    squares, vectors = _eigh(gram, mask if x.shape[1] <= x.shape[2] else None)
+    squares, vectors = eigh(gram, mask if x.shape[1] <= x.shape[2] else None)
     if form == "shifted":
         # Its gains are bounded, so that a product with the whole matrix of gains, in float32, loses nothing.
         h = _relative(gains(squares.clamp(min=0).sqrt(), a, form, 0.0))
@@ -183,34 +181,6 @@ def _along(vectors: Tensor, wide: Tensor) -> tuple[Tensor, Tensor]:
 def _relative(h: Tensor) -> Tensor:
     """Gains such that the strongest direction, the last one, is kept."""
     return torch.where(h[..., -1:] > 0, h / h[..., -1:], h)
-
-
-def _eigh(gram: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Eigenvalues (b, s), ascending, and eigenvectors (b, s, s); zeros for the rows that are no tokens."""
-    threads = torch.get_num_threads()
-    if gram.device.type != "cpu" or (mask is None and not 1 < threads <= len(gram)):
-        return tuple(torch.linalg.eigh(gram))
-    places = [slice(None)] * len(gram) if mask is None or mask.all() else [row.nonzero()[:, 0] for row in mask]
-    parts = [g[at][:, at] for g, at in zip(gram, places, strict=True)]
-    # LAPACK takes one matrix after another, and its threads within a small one wait for each other.
-    with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(_eigh_alone, parts))
-    squares, vectors = gram.new_zeros(gram.shape[:2]), torch.zeros_like(gram)
-    for i, (at, (some, u)) in enumerate(zip(places, found, strict=True)):
-        squares[i, gram.shape[1] - len(some) :] = some
-        vectors[i, at, gram.shape[1] - len(some) :] = u
-    return squares, vectors
-
-
-def _eigh_alone(gram: Tensor) -> Any:
-    """The eigenvectors of one matrix by one thread."""
-    with _threads().limit(limits=1, user_api="openmp"):
-        return torch.linalg.eigh(gram)
-
-
-@cache
-def _threads() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def _refuse_not_finite(gram: Tensor, x: Tensor) -> None:
