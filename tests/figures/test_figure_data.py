@@ -282,14 +282,14 @@ def test_names_do_not_cover_each_other(known: KnownRun) -> None:
 
 def test_tsne_keeps_clusters_together() -> None:
     pytest.importorskip("openTSNE")
-    from isotrope.figures.tsne import embedded
+    from isotrope.drawing.tsne import tsne
 
     rng = np.random.default_rng(0)
     centres, label = 10 * rng.normal(size=(3, 8)), np.repeat(np.arange(3), 40)
     rows = centres[label] + rng.normal(size=(120, 8))
-    found = embedded(rows, seed=0)
+    found = tsne(rows, seed=0)
     distances = np.linalg.norm(found[:, None] - found[None], axis=2)
     np.fill_diagonal(distances, np.inf)
     nearest = distances.argsort(axis=1)[:, :10]
     assert (label[nearest] == label[:, None]).mean() > 0.97
-    assert found.tolist() == embedded(rows, seed=0).tolist()
+    assert found.tolist() == tsne(rows, seed=0).tolist()

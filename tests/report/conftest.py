@@ -52,6 +52,17 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def clustered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run folder of 300 rows in three directions, with quantized cells and with maps by t-SNE."""
+    pytest.importorskip("openTSNE", reason="needs openTSNE (pip install 'isotrope[figures]')")
+    folder = tmp_path_factory.mktemp("runs") / "clustered"
+    rows = 20 * np.eye(3, 8)[np.arange(300) % 3] + np.random.default_rng(7).normal(size=(300, 8))
+    isotrope.scan(vectors=rows, measures="moments,quantized", output=folder)
+    isotrope.write_report(folder, tsne=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Debian's Chromium, driven by Selenium; where it is missing the tests say that they skipped."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium (pip install selenium)")

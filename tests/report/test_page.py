@@ -249,6 +249,22 @@ def test_whatever_can_be_used_has_a_name(page: Any) -> None:
     assert page.execute_script(unnamed) == []
 
 
+def test_cells_and_neighbours_are_shown(browser: Any, clustered: Path) -> None:
+    """The page of a run with quantized cells and maps by t-SNE."""
+    browser.get_log("browser")
+    browser.get((clustered / "report.html").as_uri())
+    findings = Run(clustered).findings()
+    shown = browser.execute_script(
+        "return [...document.querySelectorAll('#quantized td[data-value]')].map((e) => Number(e.dataset.value))"
+    )
+    for name in ("point_patchiness_product", "reconstruction_error_additive"):
+        assert any(value == pytest.approx(findings.get(name).value) for value in shown), name
+    _pick(browser, "tsne")
+    assert _text(browser, ".map [role=status]") == "300 sampled rows"
+    assert "neighbours by cosine stay neighbours" in _text(browser, ".map")
+    assert browser.get_log("browser") == []
+
+
 @pytest.mark.parametrize("path", ["vectors", "both"])
 def test_other_pages_open_without_an_error(path: str, browser: Any, page: Any, vectors: Path, tmp_path: Path) -> None:
     """Last, because they leave the page of tokens: plain vectors, and two runs side by side."""

@@ -79,3 +79,14 @@ def test_groups_are_added_up(tmp_path: Path) -> None:
     assert kept.moments.mean == pytest.approx(ROWS.mean(axis=0))
     assert kept.sample is not None
     assert kept.sample.n == 100
+
+
+def test_tsne_keeps_directions_apart_however_repaired(clustered: Path) -> None:
+    maps = pd.read_parquet(clustered / "tables" / "maps.parquet").query("map == 'tsne'")
+    assert set(maps["repair"]) == {"none", "softdecay", "whitening"}
+    sequence = pd.read_parquet(clustered / "tables" / "sample.parquet")["sequence"].to_numpy()
+    for way, points in maps.groupby("repair"):
+        at = points.sort_values("row")[["x", "y"]].to_numpy()
+        distances = np.linalg.norm(at[:, None] - at[None], axis=2) + np.where(np.eye(len(at)), np.inf, 0.0)
+        nearest = distances.argsort(axis=1)[:, :5]
+        assert (sequence[nearest] % 3 == sequence[:, None] % 3).mean() > 0.97, way

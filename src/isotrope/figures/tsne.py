@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isotrope.drawing.style import BLUE, LIGHTEST, SEQUENTIAL
-from isotrope.errors import MissingExtra
+from isotrope.drawing.tsne import tsne as placed
 from isotrope.figures.record import YAN, figure
 from isotrope.repairs import SoftDecay, Whitening
 
@@ -19,20 +18,6 @@ if TYPE_CHECKING:
 
 #: Rows that are drawn: their number decides how long it takes.
 _ROWS = 1_000
-
-#: Neighbours that each row is held near to, about.
-_PERPLEXITY = 30.0
-
-
-def embedded(rows: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """t-SNE of unit rows, (n, d) -> (n, 2) (van der Maaten and Hinton 2008, by openTSNE)."""
-    try:
-        from openTSNE import TSNE
-    except ImportError as error:
-        raise MissingExtra("openTSNE", "figures", "the figure 'tsne'") from error
-    perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)
-    unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    return np.asarray(TSNE(perplexity=perplexity, random_state=seed, n_jobs=1).fit(unit))
 
 
 @figure(
@@ -63,7 +48,7 @@ def tsne(run: RunData, figure: Figure) -> None:
     colours = ListedColormap(colormaps[SEQUENTIAL](np.linspace(0, LIGHTEST, 256)))
     panels = figure.subplots(1, len(spaces))
     for axes, (title, space) in zip(panels, spaces.items(), strict=True):
-        x, y = embedded(space, run.seed).T
+        x, y = placed(space, run.seed).T
         how = {"color": BLUE} if place is None else {"c": place, "cmap": colours}
         drawn = axes.scatter(x, y, s=2.5, linewidth=0, rasterized=True, **how)
         axes.set_title(title)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.drawing.tsne import tsne
 from isotrope.errors import InputError
 from isotrope.repairs import SoftDecay
 from isotrope.repairs.softdecay import refuse_outside, soft_decay
@@ -16,11 +17,6 @@ Points = NDArray[np.float32]
 
 #: Rows that t-SNE places, which takes seconds for these and many minutes for all.
 MOST_PLACED = 3_000
-
-#: Principal components that t-SNE is given, as its authors do: the rest is nearly all noise.
-_COMPONENTS = 50
-
-_PERPLEXITY = 30
 
 
 def bent(found: Directions) -> tuple[SoftDecay, NDArray[np.float64]]:
@@ -43,33 +39,10 @@ def planes(found: Directions, rows: NDArray[Any], *, repaired: bool) -> dict[str
     return {name: (wide @ weight - shift).astype(np.float32) for name, (weight, shift) in ways.items()}
 
 
-def has_tsne() -> bool:
-    """Whether openTSNE is installed."""
-    from importlib.util import find_spec
-
-    return find_spec("openTSNE") is not None
-
-
 def placed(found: Directions, rows: NDArray[Any], *, seed: int) -> dict[str, Points]:
-    """The first rows placed by t-SNE so that neighbours by cosine stay neighbours, (n, 2), by what was done to them.
-
-    Papers: van der Maaten and Hinton 2008; Poličar, Stražar and Zupan 2024 (openTSNE).
-    """
+    """The first rows placed by t-SNE so that neighbours by cosine stay neighbours, (n, 2), by what was done to them."""
     wide = rows[:MOST_PLACED].astype(np.float64)
     along = wide @ found.turn
     whitened = (wide - found.mean) @ (found.axes / np.sqrt(found.variances))
     ways = {"none": wide, "softdecay": along * bent(found)[1], "whitening": whitened}
-    return {name: _tsne(image, seed) for name, image in ways.items()}
-
-
-def _tsne(rows: NDArray[np.float64], seed: int) -> Points:
-    from openTSNE import TSNE
-
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    units = rows / np.where(lengths > 0, lengths, 1.0)
-    # Distances of unit rows go by cosine, and their mean plays no part in distances.
-    units -= units.mean(axis=0)
-    components = min(_COMPONENTS, *units.shape)
-    vectors = np.linalg.eigh(units.T @ units)[1][:, ::-1][:, :components]
-    tsne = TSNE(perplexity=min(_PERPLEXITY, (len(rows) - 1) / 3), random_state=seed, n_jobs=1, neighbors="exact")
-    return np.asarray(tsne.fit(units @ vectors), dtype=np.float32)
+    return {name: tsne(image, seed) for name, image in ways.items()}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from isotrope.errors import InputError
 from isotrope.findings import Findings
 from isotrope.report.directions import Directions
-from isotrope.report.maps import MOST_PLACED, has_tsne, placed
+from isotrope.report.maps import MOST_PLACED, placed
 from isotrope.report.prepare import Progress, add, labelled, points_table
 from isotrope.report.stored import Stored
 from isotrope.store import Run
@@ -17,8 +16,6 @@ def place(run: Run, findings: Findings, progress: Progress) -> None:
     tried = findings.tables.get("tried")
     if maps is None or tried is None or (maps["map"] == "tsne").any():
         return
-    if not has_tsne():
-        raise InputError("t-SNE needs openTSNE: pip install 'isotrope[figures]', or leave --tsne out.")
     full = [layer for layer in findings.layers if str(layer) in set(tried["layer"])]
     stored = Stored(run)
     seed = int(findings.provenance.get("settings", {}).get("seed", 0))
