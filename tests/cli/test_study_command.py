@@ -41,7 +41,7 @@ def test_what_cannot_be_is_said_in_one_sentence(
     result = isotrope("study", "latent-geometry", "predict", "m", "--data", str(tmp_path))
     assert result.code == 2
     assert "authors' files" in result.err
-    bad = isotrope("study", "latent-geometry", "--alphas", "x", "-o", str(tmp_path / "b"))
+    bad = isotrope("study", "latent-geometry", "--levels", "x", "-o", str(tmp_path / "b"))
     assert "expected numbers" in bad.err
 
 

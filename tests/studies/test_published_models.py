@@ -12,8 +12,9 @@ from sklearn.linear_model import LinearRegression
 
 from isotrope.errors import InputError
 from isotrope.studies.glue_prediction import predictions
+from isotrope.studies.glue_regression import perturbed_and_others
 from isotrope.studies.published.latent_geometry import MISPRINTS, TABLE_2
-from isotrope.studies.published_models import perturbed_and_others, read_models, regressions, table_2
+from isotrope.studies.published_models import published_regressions, read_models, table_2
 
 DATA = Path(os.environ.get("ISOTROPE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 FOLDER = DATA / "latent_geometry"
@@ -47,7 +48,7 @@ def test_table_2_within_a_thousandth_but_for_three_misprints(models: pd.DataFram
 
 
 def test_regressions_are_those_of_scikit_learn(models: pd.DataFrame) -> None:
-    tables, claims = regressions(models)
+    tables, claims = published_regressions(models)
     ours = tables[0].frame.set_index("regression")
     perturbed, others = perturbed_and_others(models)
     name = "point_patchiness_additive"
@@ -64,7 +65,7 @@ def test_regressions_are_those_of_scikit_learn(models: pd.DataFrame) -> None:
 
 
 def test_no_measure_predicts_the_others(models: pd.DataFrame) -> None:
-    tables, claims = regressions(models)
+    tables, claims = published_regressions(models)
     guesses = tables[1].frame.set_index("guess")["mse"]
     single = tables[0].frame[tables[0].frame["regression"].isin([f"{name} + architecture" for name in TABLE_2])]
     assert (single["mse"] > guesses["their own mean"]).all()

@@ -7,15 +7,12 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-from test_published_models import FOLDER
 
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input
 from isotrope.studies.all_studies import all_studies
 from isotrope.studies.anisotropy import anisotropy
-from isotrope.studies.latent_geometry import latent_geometry
 from isotrope.studies.layer_norms import layer_norms
 from isotrope.studies.norm_variance import norm_variance
 from isotrope.studies.uniformity import uniformity
@@ -117,27 +114,6 @@ def test_uniformity(model: str, tmp_path: Path) -> None:
     assert repaired.loc["whitening", "token_uniformity"] < repaired.loc["none", "token_uniformity"]
     assert len([c for c in study.claims if c.outcome == "misprint"]) == 6
     assert json.loads((tmp_path / "s/study.json").read_text())["study"] == "uniformity"
-
-
-def test_latent_geometry_with_scores(model: str, tmp_path: Path) -> None:
-    if not FOLDER.is_dir():
-        pytest.skip(f"there is no {FOLDER}; set ISOTROPE_DATA to the folder of the data sets.")
-    study = latent_geometry(
-        output=tmp_path / "s",
-        models=[model],
-        text=[text for text in texts(120, longest=12, seed=1) if len(text.split()) > 2],
-        data=FOLDER.parent,
-        alphas=[0.0, 0.5, 1.0],
-        quick=True,
-        score=lambda loaded, seed: {"rte": 0.5, "cola": float("0.5" in loaded.name)},
-        device="cpu",
-    )
-    changed = study.table(f"{model} noise", "models")
-    assert changed["kind"].tolist() == ["weights"] * 3 + ["rows"] * 2 + ["shuffled embeddings", "untrained"]
-    assert changed["glue"].tolist()[:3] == [0.25, 0.75, 0.25]
-    assert changed["n"].nunique() == 1
-    assert pd.notna(study.table(f"{model} noise", "with_scores")["n"]).all()
-    assert len(study.table("sample", "sample")) == 10
 
 
 @pytest.mark.long

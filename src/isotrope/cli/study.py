@@ -29,6 +29,15 @@ Seed: TypeAlias = Annotated[int, typer.Option(help="Of all that is drawn.")]
 Output: TypeAlias = Annotated[
     Path | None, typer.Option("--output", "-o", help="Folder to write.", show_default="a new one")
 ]
+Tasks: TypeAlias = Annotated[
+    str | None, typer.Option(help="Of GLUE, e.g. rte,cola, or none.", show_default="all that the data holds")
+]
+_TRAINING = "Training"
+TrainRows: TypeAlias = Annotated[
+    int | None, typer.Option(help="Training rows to use.", show_default="all", rich_help_panel=_TRAINING)
+]
+Epochs: TypeAlias = Annotated[int, typer.Option(help="At most.", rich_help_panel=_TRAINING)]
+LearningRate: TypeAlias = Annotated[float, typer.Option(help="Of the model.", rich_help_panel=_TRAINING)]
 Resume: TypeAlias = Annotated[bool, typer.Option("--resume", help="Go on with a stopped study.")]
 
 
@@ -131,10 +140,18 @@ def latent_geometry(
     models: Models = None,
     text: Text = None,
     data: Data = None,
-    alphas: Annotated[
+    tasks: Tasks = None,
+    levels: Annotated[
         str | None, typer.Option(help="Shares of noise, e.g. 0,0.05,0.2.", show_default="ten from 0 to 1")
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Seeds of the noise.")] = 3,
+    seeds: Annotated[int, typer.Option(help="Seeds of noise and training.")] = 3,
+    foreign: Annotated[
+        str | None, typer.Option(help="Model of the same width whose input embeddings are tried.", show_default="none")
+    ] = None,
+    train_rows: TrainRows = None,
+    epochs: Epochs = 3,
+    learning_rate: LearningRate = 2e-5,
+    max_length: Annotated[int, typer.Option(help="Tokens at which texts are cut.", rich_help_panel=_TRAINING)] = 128,
     quick: Quick = False,
     seed: Seed = 0,
     batch_size: space.BatchSize = None,
@@ -143,14 +160,22 @@ def latent_geometry(
     resume: Resume = False,
     json: space.Json = False,
 ) -> None:
-    """Table 2 again from the authors' files, and your models under more and more noise, measured."""
+    """Table 2 from the authors' files; then your models under more and more noise, measured and fine-tuned."""
     given = locals()
     if context.invoked_subcommand is not None:
         return
     from isotrope.studies.latent_geometry import latent_geometry as run
 
     del given["context"]
-    _run(run, "latent-geometry", given | {"alphas": None if alphas is None else _numbers(alphas)})
+    given["levels"] = None if levels is None else _numbers(levels)
+    _run(run, "latent-geometry", given | {"tasks": _listed(tasks)})
+
+
+def _listed(text: str | None) -> list[str] | None:
+    """Names with commas between; the word none for no name at all."""
+    from isotrope.cli.evaluation_words import listed
+
+    return None if text is None else [] if text == "none" else listed(text)
 
 
 def _numbers(text: str) -> list[float]:

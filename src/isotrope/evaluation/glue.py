@@ -29,7 +29,7 @@ _TABLES = ("scores", "differences", "runs", "alphas", "spectra")
 
 def evaluate_glue(
     *,
-    model: str | Path | None = None,
+    model: str | Path | Loaded | None = None,
     data: str | Path | None = None,
     tasks: Sequence[str] | None = None,
     methods: Sequence[str] = ("softdecay",),
@@ -52,11 +52,12 @@ def evaluate_glue(
 ) -> GlueEvaluation:
     """Scores of a model fine-tuned on tasks of GLUE, plainly and by other methods, over seeds.
 
-    data: a folder, see `isotrope.evaluation.glue_tasks`; None for ISOTROPE_DATA or the hub. methods: beside "base" any
-    of "softdecay", "expdecay", "sbert", "bert-ct", "simcse" and "simcse+softdecay". alphas: that SoftDecay begins with.
-    seeds: how many, from `seed` on. The other numbers are of training, see `isotrope.evaluation.training.Training`.
-    output: a folder in which each finished run becomes a file at once; `resume` goes on with it. Paper: Yan et al.
-    2022, Tables 2, 3, 5 and 6.
+    model: as for a scan, or one that is loaded already and perhaps changed; its name then says how. data: a folder, see
+    `isotrope.evaluation.glue_tasks`; None for ISOTROPE_DATA or the hub. methods: beside "base" any of "softdecay",
+    "expdecay", "sbert", "bert-ct", "simcse" and "simcse+softdecay". alphas: that SoftDecay begins with. seeds: how
+    many, from `seed` on. The other numbers are of training, see `isotrope.evaluation.training.Training`. output: a
+    folder in which each finished run becomes a file at once; `resume` goes on with it. Paper: Yan et al. 2022, Tables
+    2, 3, 5 and 6.
     """
     given, started, told = locals(), datetime.now(timezone.utc), progress or (lambda *_: None)
     training = Training(**{f.name: given[f.name] for f in fields(Training)})
@@ -69,7 +70,8 @@ def evaluate_glue(
     folder = None if output is None else Path(output)
     earlier = [] if folder is None else prepare(folder, resume=resume)
     told("loading the model", 0, None)
-    loaded = _loaded(model, revision=revision, device=device, trust_remote_code=trust_remote_code)
+    options = {"revision": revision, "device": device, "trust_remote_code": trust_remote_code}
+    loaded = model if isinstance(model, Loaded) else pretrained(model, **options)
     settings = {task.task.name: _settings(loaded, task, training) for task in found}
     for name, same in settings.items():
         refuse_other(earlier, name, same)
@@ -121,7 +123,7 @@ def _pairs(found: Sequence[TaskData], data: str | Path | None) -> TaskData:
     raise InputError(f"S-BERT learns from the pairs of {' or '.join(_PAIRS)}, and {str(folder)!r} holds neither.")
 
 
-def _loaded(model: str | Path | None, **options: Any) -> Loaded:
+def pretrained(model: str | Path | None, **options: Any) -> Loaded:
     """The model, whose missing pooler, where it is missing, is the same random one each time."""
     from importlib.util import find_spec
 

@@ -13,9 +13,9 @@ from isotrope.pipeline import Progress
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input
 from isotrope.sources.models import Loaded
-from isotrope.studies.glue_regression import fit, pearson, skill
+from isotrope.studies.glue_regression import fit, pearson, perturbed_and_others, skill
 from isotrope.studies.published.latent_geometry import TABLE_2
-from isotrope.studies.published_models import perturbed_and_others, read_models
+from isotrope.studies.published_models import read_models
 from isotrope.studies.representative_sample import SEQUENCES, representative, sequences
 from isotrope.studies.result import plain
 from isotrope.studies.space_measures import space_measures

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,19 +19,21 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 
-#: What the first architecture is compared with; a dummy each for the others.
-ARCHITECTURES = ("BERT-small", "BERT-base", "RoBERTa")
+#: The measure that the paper finds best, and those of which two are tried together.
+PATCHINESS = "point_patchiness_additive"
+_TOGETHER = (PATCHINESS, "cluster_eee_additive", "vrm", "eee")
 
 
 @dataclass(frozen=True)
 class Fit:
     """An ordinary least-squares fit of GLUE on a design with an intercept.
 
-    coefficients: (p,). n: models. r2: share of the variance explained. deviation: of the residuals, n − p degrees of
-    freedom. inverse: (XᵀX)⁻¹.
+    architectures: those seen, the first of which the others are compared with. coefficients: (p,). n: models. r2: share
+    of the variance explained. deviation: of the residuals, n − p degrees of freedom. inverse: (XᵀX)⁻¹.
     """
 
     terms: tuple[str, ...]
+    architectures: tuple[str, ...]
     coefficients: Vector
     n: int
     r2: float
@@ -39,29 +42,29 @@ class Fit:
 
     def predict(self, frame: pd.DataFrame) -> Vector:
         """The averages that the fit expects of models."""
-        return np.asarray(design(frame, self.terms) @ self.coefficients)
+        return np.asarray(design(frame, self.terms, self.architectures) @ self.coefficients)
 
     def interval(self, frame: pd.DataFrame, level: float = 0.95) -> tuple[Vector, Vector]:
         """Ends of the prediction interval of one new model each, by Student's t."""
-        x = design(frame, self.terms)
+        x = design(frame, self.terms, self.architectures)
         spread = self.deviation * np.sqrt(1.0 + np.einsum("ij,jk,ik->i", x, self.inverse, x))
         reach = stats.t.ppf((1 + level) / 2, self.n - len(self.coefficients)) * spread
         middle = x @ self.coefficients
         return middle - reach, middle + reach
 
 
-def design(frame: pd.DataFrame, terms: Sequence[str]) -> NDArray[np.float64]:
+def design(frame: pd.DataFrame, terms: Sequence[str], architectures: Sequence[str] = ()) -> NDArray[np.float64]:
     """The columns of a regression: 1, and each term: a measure, a power `eee^2`, a product `eee*vrm`, `architecture`.
 
     >>> import pandas as pd
-    >>> models = pd.DataFrame({"eee": [2.0, 3.0], "architecture": ["RoBERTa", "BERT-small"]})
-    >>> design(models, ["eee", "eee^2", "architecture"]).tolist()
-    [[1.0, 2.0, 4.0, 0.0, 1.0], [1.0, 3.0, 9.0, 0.0, 0.0]]
+    >>> models = pd.DataFrame({"eee": [2.0, 3.0], "architecture": ["RoBERTa", "BERT"]})
+    >>> design(models, ["eee", "eee^2", "architecture"], ["BERT", "RoBERTa"]).tolist()
+    [[1.0, 2.0, 4.0, 1.0], [1.0, 3.0, 9.0, 0.0]]
     """
     columns = [np.ones(len(frame))]
     for term in terms:
         if term == "architecture":
-            columns += [(frame[term] == name).to_numpy(float) for name in ARCHITECTURES[1:]]
+            columns += [(frame[term] == name).to_numpy(float) for name in architectures[1:]]
         elif "^" in term:
             name, _, power = term.partition("^")
             columns.append(frame[name].to_numpy(float) ** int(power))
@@ -78,17 +81,23 @@ def fit(frame: pd.DataFrame, terms: Sequence[str]) -> Fit:
     >>> fitted.coefficients.round(9).tolist(), round(fitted.r2, 9)
     ([1.0, 2.0], 1.0)
     """
-    names = {name for term in terms for name in term.split("^")[0].split("*")}
-    usable = frame.dropna(subset=["glue", *names])
-    x, y = design(usable, terms), usable["glue"].to_numpy(float)
+    usable = frame.dropna(subset=["glue", *_names(terms)])
+    architectures = tuple(dict.fromkeys(usable["architecture"])) if "architecture" in terms else ()
+    x, y = design(usable, terms, architectures), usable["glue"].to_numpy(float)
     if len(usable) <= x.shape[1]:
         raise InputError(f"a regression on {', '.join(terms)} needs more than {x.shape[1]} models, got {len(usable)}.")
     coefficients = np.linalg.lstsq(x, y, rcond=None)[0]
     residuals = y - x @ coefficients
     centred = y - y.mean()
     deviation = math.sqrt(float(residuals @ residuals) / (len(y) - x.shape[1]))
-    r2 = 1.0 - float(residuals @ residuals) / float(centred @ centred)
-    return Fit(tuple(terms), coefficients, len(y), r2, deviation, np.linalg.pinv(x.T @ x))
+    varied = float(centred @ centred)
+    r2 = 1.0 - float(residuals @ residuals) / varied if varied else math.nan
+    return Fit(tuple(terms), architectures, coefficients, len(y), r2, deviation, np.linalg.pinv(x.T @ x))
+
+
+def _names(terms: Sequence[str]) -> list[str]:
+    """The columns that terms are made of."""
+    return list(dict.fromkeys(name for term in terms for name in term.split("^")[0].split("*")))
 
 
 def pearson(frame: pd.DataFrame, measure: str) -> dict[str, Any]:
@@ -102,7 +111,61 @@ def pearson(frame: pd.DataFrame, measure: str) -> dict[str, Any]:
 
 
 def skill(fitted: Fit, others: pd.DataFrame) -> dict[str, float]:
-    """MSE on other models, and what plain guesses would give there: the training mean and their own."""
-    usable = others.dropna(subset=["glue"])
+    """MSE on other models, and what their own mean as a guess would give there."""
+    usable = others.dropna(subset=["glue", *(name for name in _names(fitted.terms) if name != "architecture")])
+    if not len(usable):
+        return {"mse": math.nan, "variance": math.nan}
     y = usable["glue"].to_numpy(float)
     return {"mse": float(np.mean((y - fitted.predict(usable)) ** 2)), "variance": float(y.var())}
+
+
+def perturbed_and_others(models: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The perturbed models that were measured, which regressions are fitted to, and the others."""
+    return models[~models["other"]].dropna(subset=["glue", "eee"]), models[models["other"]]
+
+
+def regressions(models: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
+    """R² on the perturbed models and MSE on the others, for each measure: alone, with architecture, with its square,
+    and for some two of them together, without and with their product; what has too few models is left out.
+    """
+    import pandas as pd
+
+    perturbed, others = perturbed_and_others(models)
+    plans: dict[str, list[str]] = {}
+    for name in measures:
+        plans |= {name: [name], f"{name} + architecture": [name, "architecture"]}
+        plans[f"{name} + square + architecture"] = [name, f"{name}^2", "architecture"]
+    for one, two in combinations(_TOGETHER, 2):
+        plans[f"{one} + {two} + architecture"] = [one, two, "architecture"]
+        plans[f"{one} × {two} + architecture"] = [one, two, f"{one}*{two}", "architecture"]
+    rows = []
+    for name, terms in plans.items():
+        try:
+            fitted = fit(perturbed, terms)
+        except InputError:
+            continue
+        rows.append({"regression": name, "n": fitted.n, "r2": fitted.r2} | skill(fitted, others))
+    frame: pd.DataFrame = pd.DataFrame(rows, columns=["regression", "n", "r2", "mse", "variance"])
+    return frame
+
+
+def guesses(models: pd.DataFrame) -> dict[str, float]:
+    """MSE of plain guesses of the other models: the mean of the perturbed ones, and their own."""
+    perturbed, others = perturbed_and_others(models)
+    y = others["glue"].dropna().to_numpy(float)
+    if not len(y):
+        return {"training mean": math.nan, "their own mean": math.nan}
+    mean = float(perturbed["glue"].mean())
+    return {"training mean": float(np.mean((y - mean) ** 2)), "their own mean": float(y.var())}
+
+
+def residuals(models: pd.DataFrame, measure: str = PATCHINESS) -> pd.DataFrame:
+    """Residuals of the regressions on one measure without and with the architecture (Fig. 4)."""
+    import pandas as pd
+
+    perturbed = perturbed_and_others(models)[0].dropna(subset=[measure])
+    columns: dict[str, Any] = {name: perturbed[name] for name in ("model", "architecture", "glue", measure)}
+    for label, terms in (("alone", [measure]), ("architecture", [measure, "architecture"])):
+        columns[f"residual_{label}"] = perturbed["glue"].to_numpy(float) - fit(perturbed, terms).predict(perturbed)
+    frame: pd.DataFrame = pd.DataFrame(columns).reset_index(drop=True)
+    return frame

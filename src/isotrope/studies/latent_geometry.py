@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from isotrope.errors import InputError
+from isotrope.evaluation.glue import evaluate_glue, pretrained
+from isotrope.evaluation.glue_tasks import TaskData, glue_folder, read_tasks
+from isotrope.evaluation.training import Training
+from isotrope.measures.cost import duration
 from isotrope.sources.corpora import open_corpus
-from isotrope.sources.models import Loaded
-from isotrope.studies.carrying_out import Made, Task, carry_out, finished
-from isotrope.studies.glue_prediction import CORPUS, ROWS, last_layer
-from isotrope.studies.glue_regression import pearson
+from isotrope.sources.models import EMBEDDED, Loaded
+from isotrope.studies.blocks import number_of_blocks
+from isotrope.studies.carrying_out import Made, Task, carry_out, finished, slug
+from isotrope.studies.changed_models import FOREIGN, ROWS, Case, cases
+from isotrope.studies.glue_prediction import CORPUS, last_layer
+from isotrope.studies.glue_prediction import ROWS as MOST_ROWS
+from isotrope.studies.noise_results import of_all_models, of_one_model
 from isotrope.studies.options import Options
 from isotrope.studies.published.latent_geometry import TABLE_2
-from isotrope.studies.published_models import correlations, read_models, regressions, table_2
+from isotrope.studies.published_models import correlations, published_regressions, read_models, table_2
 from isotrope.studies.representative_sample import SEQUENCES, Representative, representative, sequences
 from isotrope.studies.result import Claim, Study, Table
 from isotrope.studies.space_measures import space_measures
-from isotrope.studies.weight_noise import noisy, noisy_rows, shuffled_embeddings, untrained
+from isotrope.studies.weight_noise import noisy_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,17 +36,27 @@ if TYPE_CHECKING:
 PAPER = "Marbut, Chandler and Wheeler, Exploring the Latent Geometry of Transformer Models (GLUE from geometry)"
 
 #: Shares of noise of the study, and of a quick one.
-ALPHAS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.35, 0.5, 1.0)
-_QUICK_ALPHAS = (0.0, 0.05, 0.2, 1.0)
+LEVELS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.35, 0.5, 1.0)
+_QUICK_LEVELS = (0.0, 0.05, 0.2, 1.0)
 
-#: Sequences and rows of a quick study.
+#: Sequences and rows of a quick study, and how it fine-tunes: on the task with the shortest texts.
 _QUICK_SEQUENCES, _QUICK_ROWS = 300, 3_000
+_QUICK_TASKS, _QUICK_TRAINING = ("cola",), {"epochs": 1, "train_rows": 300}
 
 #: Gives samples of the text, drawn once.
 Draw: TypeAlias = Callable[[], list[Representative]]
 
-#: Scores of a model by task, shares of 1, given a loaded model and a seed: a fine-tuning on GLUE tasks.
-Score: TypeAlias = Callable[[Loaded, int], Mapping[str, float]]
+
+@dataclass(frozen=True)
+class _Noise:
+    """What the parts of one study share: its options, its sample, its models and how they are fine-tuned."""
+
+    options: Options
+    drawn: Draw
+    load: Callable[[str], Loaded]
+    foreign: str | None
+    tasks: Sequence[str]
+    training: Training
 
 
 def latent_geometry(
@@ -47,9 +65,14 @@ def latent_geometry(
     models: Sequence[str | Path] = (),
     text: str | Path | Sequence[str] | None = None,
     data: str | Path | None = None,
-    alphas: Sequence[float] | None = None,
+    tasks: Sequence[str] | None = None,
+    levels: Sequence[float] | None = None,
     seeds: int = 3,
-    score: Score | None = None,
+    foreign: str | Path | None = None,
+    train_rows: int | None = None,
+    epochs: int = Training.epochs,
+    learning_rate: float = Training.learning_rate,
+    max_length: int = Training.max_length,
     quick: bool = False,
     seed: int = 0,
     batch_size: int | None = None,
@@ -58,48 +81,84 @@ def latent_geometry(
     progress: Any = None,
     say: Any = None,
 ) -> Study:
-    """Table 2 from the authors' files, and the models with more and more noise on their weights, measured again.
+    """Table 2 from the authors' files, and the models with more and more noise: measured, fine-tuned and correlated.
 
-    data: a folder with `latent_geometry/`. text: of the sequences. alphas: shares of noise; seeds: so many from `seed`
-    on, of which the median is shown. score: gives GLUE scores of each noisy model; without it there are only measures.
+    data: a folder with `latent_geometry/` and, for scores, `glue/`. text: of the sequences. tasks: of GLUE, by default
+    all that are there; none of them where the list is empty. levels: shares of noise; seeds: so many from `seed` on, of
+    noise and of training. foreign: a model of the same width whose input embeddings the models get once. train_rows,
+    epochs, learning_rate, max_length: of fine-tuning.
     """
-    chosen = tuple(alphas) if alphas is not None else _QUICK_ALPHAS if quick else ALPHAS
-    if seeds < 1:
-        raise InputError(f"got {seeds} seeds, expected at least one.")
+    given = {"train_rows": train_rows, "epochs": epochs, "learning_rate": learning_rate, "max_length": max_length}
+    training = Training(**given | (_QUICK_TRAINING if quick else {}))  # type: ignore[arg-type]
+    chosen = tuple(levels) if levels is not None else _QUICK_LEVELS if quick else LEVELS
+    if seeds < 1 or not chosen:
+        raise InputError(f"got {seeds} seeds and {len(chosen)} levels, expected at least one of each.")
     options = Options.among(locals())
     folder = options.data_folder("latent_geometry")
-    drawn = cache(partial(_drawn, options))
-    tasks = [
+    scored = _tasks(options, tasks)
+    noise = _Noise(
+        options,
+        cache(partial(_drawn, options)),
+        lru_cache(maxsize=2)(lambda name: pretrained(None if name == EMBEDDED else name, device=options.device)),
+        None if foreign is None else str(foreign),
+        [data.task.name for data in scored],
+        training,
+    )
+    todo = [
         Task("published table 2", lambda: table_2(read_models(folder))),
-        Task("published regressions", lambda: regressions(read_models(folder))),
+        Task("published regressions", lambda: published_regressions(read_models(folder))),
         Task("published correlations", lambda: correlations(read_models(folder))),
-        Task("sample", partial(_sample, drawn)),
+        Task("sample", partial(_sample, noise.drawn)),
     ]
-    cases = _cases(chosen, 1 if quick else seeds, seed)
-    for model in options.names:
-        tasks += [
-            Task(_name(model, *case), partial(_measured, options, drawn, model, *case, score=score)) for case in cases
-        ]
-        names = [_name(model, *case) for case in cases]
-        tasks.append(Task(f"{model} noise", partial(_joined, options, model, names)))
-    settings = options.settings(alphas=list(chosen), seeds=seeds, scored=score is not None)
-    first = partial(options.announce, ",".join(TABLE_2), len(cases), sample=_QUICK_ROWS if quick else ROWS, layers="-1")
+    numbers = range(seed, seed + (1 if quick else seeds))
+    changed = {
+        model: cases(chosen, numbers, number_of_blocks(noise.load(model)), foreign=foreign is not None)
+        for model in options.names
+    }
+    for model, some in changed.items():
+        for case in some:
+            todo.append(Task(f"{model} {case.name}", partial(_measured, noise, model, case)))
+            if noise.tasks and case.scored:
+                todo.append(Task(f"{model} {case.name} glue", partial(_fine_tuned, noise, model, case)))
+        todo.append(Task(f"{model} noise", partial(_noisy, noise, model, some)))
+    if noise.tasks:
+        todo.append(Task("own models", partial(_own, noise, changed)))
+    else:
+        told = "no model was fine-tuned: there is no glue folder in the data, or no task was asked for."
+        todo.append(Task("without scores", lambda: Made((), [Claim("note", told, "Table 2")])))
+    settings = options.settings(
+        levels=list(chosen), seeds=len(numbers), foreign=noise.foreign, tasks=noise.tasks, training=asdict(training)
+    )
+    first = partial(_announce, noise, changed, scored)
     return carry_out(
-        "latent-geometry", PAPER, tasks, settings, options.folder, resume=resume, progress=progress, first=first
+        "latent-geometry", PAPER, todo, settings, options.folder, resume=resume, progress=options.progress, first=first
     )
 
 
-def _cases(alphas: Sequence[float], seeds: int, first: int) -> list[tuple[str, float, int]]:
-    """Kind of change, share of noise and seed: noise on weights and on rows, shuffled embeddings, untrained."""
-    numbers = range(first, first + seeds)
-    made = [("weights", alpha, n) for alpha in alphas for n in (numbers if alpha else numbers[:1])]
-    made += [("rows", alpha, first) for alpha in alphas if alpha]
-    return [*made, ("shuffled embeddings", math.nan, first), ("untrained", math.nan, first)]
+def _tasks(options: Options, tasks: Sequence[str] | None) -> list[TaskData]:
+    """The tasks to fine-tune on: those asked for, or those that the data holds."""
+    root = options.data_root
+    there = root is not None and glue_folder(root) != Path(root)
+    if tasks is not None:
+        return read_tasks(tasks, root) if tasks else []
+    return read_tasks(_QUICK_TASKS if options.quick else None, root) if there else []
 
 
-def _name(model: str, kind: str, alpha: float, seed: int) -> str:
-    share = "" if alpha != alpha else f" {alpha:g}"
-    return f"{model} {kind}{share} seed {seed}"
+def _announce(noise: _Noise, changed: dict[str, list[Case]], scored: list[TaskData]) -> None:
+    """Say how long measuring and fine-tuning will take."""
+    options = noise.options
+    if options.say is None or options.resume:
+        return
+    most = sum(map(len, changed.values())) / len(changed)
+    options.announce(",".join(TABLE_2), most, sample=_QUICK_ROWS if options.quick else MOST_ROWS, layers="-1")
+    if scored:
+        from isotrope.evaluation.glue_cost import fine_tuning_seconds
+
+        seconds = 0.0
+        for model, some in changed.items():
+            once = fine_tuning_seconds(noise.load(model), scored, noise.training)
+            seconds += once * sum(case.scored for case in some)
+        options.say(f"fine-tuning on {', '.join(noise.tasks)} will take about {duration(seconds)} besides")
 
 
 def _drawn(options: Options) -> list[Representative]:
@@ -125,62 +184,82 @@ def _sample(drawn: Draw) -> Made:
     return Made([Table("sample", title, pd.DataFrame(rows))], claims)
 
 
-def _measured(
-    options: Options, drawn: Draw, model: str, kind: str, alpha: float, seed: int, *, score: Score | None
-) -> Made:
-    """One changed model: its measures and, where there is a way to score it, its GLUE scores."""
+def _changed(noise: _Noise, model: str, case: Case) -> Loaded:
+    other = noise.load(noise.foreign) if case.kind == FOREIGN and noise.foreign is not None else None
+    return case.of(noise.load(model), other)
+
+
+def _measured(noise: _Noise, model: str, case: Case) -> Made:
+    """One changed model: all measures of its last layer."""
     import pandas as pd
 
+    options, title = noise.options, "One changed model: its measures"
+    row: dict[str, Any] = {"model": model} | asdict(case)
+    twin = replace(case, seed=options.seed)
+    if case.level == 0 and case != twin:  # without noise all seeds have one space
+        frame = finished(options.folder, f"{model} {twin.name}").tables[0].frame
+        return Made([Table("measured", title, frame.assign(seed=case.seed))])
     reading = options.input(model, layers="-1")
-    loaded, told = reading.load(), options.progress or (lambda *_: None)
-    changed = {
-        "weights": lambda: noisy(loaded, alpha, seed),
-        "rows": lambda: loaded,
-        "shuffled embeddings": lambda: shuffled_embeddings(loaded, seed),
-        "untrained": lambda: untrained(loaded, seed),
-    }[kind]()
-    rows = last_layer(reading, changed, drawn()[0].texts, _QUICK_ROWS if options.quick else ROWS, told)
-    if kind == "rows":
-        rows = noisy_rows(rows, alpha, seed)
-    row: dict[str, Any] = {"model": model, "kind": kind, "alpha": alpha, "seed": seed, "n": len(rows)}
-    row |= space_measures(rows, seed=options.seed)
-    if score is not None and kind != "rows":
-        scores = score(changed, seed)
-        row |= {f"score_{name}": value for name, value in scores.items()}
-        row["glue"] = sum(scores.values()) / len(scores)
-    return Made([Table("measured", "One changed model: its measures and scores", pd.DataFrame([row]))])
+    told, most = options.progress or (lambda *_: None), _QUICK_ROWS if options.quick else MOST_ROWS
+    rows = last_layer(reading, _changed(noise, model, case), noise.drawn()[0].texts, most, told)
+    if case.kind == ROWS:
+        rows = noisy_rows(rows, case.level, case.seed)
+    row |= {"n": len(rows)} | space_measures(rows, seed=options.seed)
+    return Made([Table("measured", title, pd.DataFrame([row]))])
 
 
-def _joined(options: Options, model: str, names: Sequence[str]) -> Made:
-    """All changed models of one, the median over seeds, and r of each measure with α and with the scores."""
+def _fine_tuned(noise: _Noise, model: str, case: Case) -> Made:
+    """One changed model fine-tuned on each task; finished tasks are kept, so that a stopped one goes on."""
     import pandas as pd
 
-    every = pd.concat([finished(options.folder, name).tables[0].frame for name in names], ignore_index=True)
-    weights = every[every["kind"] == "weights"]
-    numbers = [name for name in (*TABLE_2, "glue") if name in every]
-    median = weights.groupby("alpha")[numbers].median().reset_index()
-    tables = [
-        Table("models", f"Changed models of {model}: every measure", every),
-        Table("medians", f"Medians over seeds by share of noise on the weights, {model}", median),
-        Table("with_alpha", f"Rank correlation of each measure with the share of noise, {model}", _with_alpha(weights)),
-    ]
-    if "glue" in every:
-        rows = [{"measure": name} | pearson(weights, name) for name in TABLE_2]
-        tables.append(
-            Table("with_scores", f"Pearson's r of each measure with the mean score, {model}", pd.DataFrame(rows))
-        )
-    return Made(tables)
+    options, name = noise.options, f"{model} {case.name}"
+    how = asdict(noise.training) | {"seeds": 1, "seed": case.seed, "methods": ()}
+    folder = options.folder / "glue" / slug(name)
+    scores: dict[str, float] = {}
+    claims = []
+    for task in noise.tasks:
+        try:
+            found = evaluate_glue(
+                model=_changed(noise, model, case),
+                data=options.data_root,
+                tasks=[task],
+                output=folder,
+                resume=True,
+                progress=options.progress,
+                **how,
+            )
+            every = found.runs[0].scores.values()  # several of one task are averaged first
+            scores[task] = sum(math.nan if value is None else value for value in every) / len(every)
+        except InputError as error:  # so much noise that there is nothing to learn from
+            scores[task] = math.nan
+            claims.append(Claim("note", f"{name} could not be fine-tuned on {task}: {error}", "Fig. 1"))
+    row: dict[str, Any] = {f"score_{task}": score for task, score in scores.items()}
+    row["glue"] = sum(scores.values()) / len(scores)
+    return Made([Table("scores", f"{name}: scores on GLUE tasks and their mean", pd.DataFrame([row]))], claims)
 
 
-def _with_alpha(weights: pd.DataFrame) -> pd.DataFrame:
+def _joined(noise: _Noise, model: str, some: Sequence[Case]) -> pd.DataFrame:
+    """A row for each changed model of one: model, kind, level, seed, block, n, measures, scores and their mean."""
     import pandas as pd
-    from scipy import stats
 
-    rows = []
-    for name in TABLE_2:
-        usable = weights.dropna(subset=[name])
-        varied = len(usable) > 2 and usable[name].nunique() > 1 and usable["alpha"].nunique() > 1
-        rho = float(stats.spearmanr(usable["alpha"], usable[name]).statistic) if varied else math.nan
-        rows.append({"measure": name, "rank correlation": rho, "n": len(usable)})
-    frame: pd.DataFrame = pd.DataFrame(rows)
-    return frame
+    parts = []
+    for case in some:
+        frame = finished(noise.options.folder, f"{model} {case.name}").tables[0].frame
+        if noise.tasks and case.scored:
+            scores = finished(noise.options.folder, f"{model} {case.name} glue").tables[0].frame
+            frame = pd.concat([frame, scores], axis=1)
+        parts.append(frame)
+    every = pd.concat(parts, ignore_index=True)
+    numbers = [name for name in every if name in TABLE_2 or name == "glue" or str(name).startswith("score_")]
+    joined: pd.DataFrame = every.astype(dict.fromkeys(["level", *numbers], float))
+    return joined
+
+
+def _noisy(noise: _Noise, model: str, some: Sequence[Case]) -> Made:
+    return of_one_model(model, _joined(noise, model, some))
+
+
+def _own(noise: _Noise, changed: dict[str, list[Case]]) -> Made:
+    import pandas as pd
+
+    return of_all_models(pd.concat([_joined(noise, m, some) for m, some in changed.items()], ignore_index=True))

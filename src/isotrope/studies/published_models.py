@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from isotrope.errors import InputError
 from isotrope.studies.carrying_out import Made
-from isotrope.studies.glue_regression import fit, pearson, skill
+from isotrope.studies.glue_regression import (
+    PATCHINESS,
+    fit,
+    guesses,
+    pearson,
+    perturbed_and_others,
+    regressions,
+    residuals,
+    skill,
+)
 from isotrope.studies.published.latent_geometry import ARCHITECTURE_OF, FILES, MISPRINTS, PATCHINESS_R2, TABLE_2
 from isotrope.studies.result import Claim, Table
 
 if TYPE_CHECKING:
     import pandas as pd
-
-PATCHINESS = "point_patchiness_additive"
 
 #: How near ours must be to the printed numbers, which have three digits.
 NEAR = 0.001 + 1e-9
@@ -51,11 +55,6 @@ def read_models(folder: Path) -> pd.DataFrame:
     return every
 
 
-def perturbed_and_others(models: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The perturbed models that were measured, which regressions are fitted to, and the 13 others."""
-    return models[~models["other"]].dropna(subset=["glue", "eee"]), models[models["other"]]
-
-
 def table_2(models: pd.DataFrame) -> Made:
     """Pearson's r with GLUE, and the MSE on the 13 other models, beside what is printed."""
     import pandas as pd
@@ -84,33 +83,19 @@ def table_2(models: pd.DataFrame) -> Made:
     )
 
 
-def regressions(models: pd.DataFrame) -> Made:
+def published_regressions(models: pd.DataFrame) -> Made:
     """R² and MSE of regressions on each measure: alone, with architecture, squared, two together, with interaction."""
     import pandas as pd
 
-    perturbed, others = perturbed_and_others(models)
-    plans: dict[str, list[str]] = {}
-    for name in _MEASURES:
-        plans |= {name: [name], f"{name} + architecture": [name, "architecture"]}
-        plans[f"{name} + square + architecture"] = [name, f"{name}^2", "architecture"]
-    for one, two in combinations((PATCHINESS, "cluster_eee_additive", "vrm", "eee"), 2):
-        plans[f"{one} + {two} + architecture"] = [one, two, "architecture"]
-        plans[f"{one} × {two} + architecture"] = [one, two, f"{one}*{two}", "architecture"]
-    rows = []
-    for name, terms in plans.items():
-        fitted = fit(perturbed, terms)
-        rows.append({"regression": name, "n": fitted.n, "r2": fitted.r2} | skill(fitted, others))
-    frame = pd.DataFrame(rows)
-    y, mean = others["glue"].to_numpy(float), float(perturbed["glue"].mean())
-    plain = {"training mean": float(np.mean((y - mean) ** 2)), "their own mean": float(y.var())}
-    guesses = pd.DataFrame([{"guess": name, "mse": mse} for name, mse in plain.items()])
-    residual = pd.DataFrame({"model": perturbed["model"], "glue": perturbed["glue"]})
-    for label, terms in (("alone", [PATCHINESS]), ("architecture", [PATCHINESS, "architecture"])):
-        residual[f"residual_{label}"] = perturbed["glue"].to_numpy(float) - fit(perturbed, terms).predict(perturbed)
+    frame, plain = regressions(models, _MEASURES), guesses(models)
     tables = [
         Table("regressions", "R² on the perturbed models and MSE on the 13 others", frame),
-        Table("guesses", "MSE of plain guesses of the 13 others", guesses),
-        Table("residuals", "Residuals of the regressions on point patchiness (Fig. 4)", residual),
+        Table(
+            "guesses",
+            "MSE of plain guesses of the 13 others",
+            pd.DataFrame([{"guess": name, "mse": mse} for name, mse in plain.items()]),
+        ),
+        Table("residuals", "Residuals of the regressions on point patchiness (Fig. 4)", residuals(models)),
     ]
     return Made(tables, [*_r2_claims(frame), *_skill_claims(frame, plain)])
 

@@ -71,6 +71,7 @@ def foreign_embeddings(loaded: Loaded, other: Loaded) -> Loaded:
             f"{mine.weight.shape[1]}; name models of one width."
         )
     model.set_input_embeddings(deepcopy(theirs))
+    model.config.vocab_size = len(theirs.weight)
     return replace(
         loaded, model=model, tokenizer=other.tokenizer, name=f"{loaded.name} with the embeddings of {other.name}"
     )
