@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from small_glue import write_task
 from test_published_models import FOLDER
 
 from isotrope.errors import InputError
@@ -24,6 +23,7 @@ from isotrope.studies.noise_results import of_all_models
 from isotrope.studies.published.latent_geometry import TABLE_2
 from isotrope.studies.weight_noise import noisy
 from models import save_model, texts
+from small_glue import write_task
 
 SENTENCES = [text for text in texts(120, longest=12, seed=1) if len(text.split()) > 2]
 
@@ -146,7 +146,7 @@ def test_regressions_know_the_model_that_noise_was_added_to() -> None:
             values = {name: rng.normal() for name in TABLE_2}
             glue = 0.4 + more + 0.1 * values["vrm"]
             rows.append({"model": model, "kind": kind, "level": 0.1, "seed": number, "glue": glue} | values)
-    tables, _ = of_all_models(pd.DataFrame(rows))
+    tables, *_ = of_all_models(pd.DataFrame(rows))
     by = {table.name: table.frame for table in tables}
     fitted = by["regressions"].set_index("regression")
     assert fitted.loc["vrm + architecture", "r2"] == pytest.approx(1)

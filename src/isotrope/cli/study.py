@@ -53,6 +53,11 @@ def uniformity(
     text: Text = None,
     data: Data = None,
     texts: Texts = None,
+    tasks: Tasks = None,
+    seeds: Annotated[int, typer.Option(help="Seeds of fine-tuning.")] = 5,
+    train_rows: TrainRows = None,
+    epochs: Epochs = 3,
+    learning_rate: LearningRate = 2e-5,
     quick: Quick = False,
     seed: Seed = 0,
     batch_size: space.BatchSize = None,
@@ -61,11 +66,11 @@ def uniformity(
     resume: Resume = False,
     json: space.Json = False,
 ) -> None:
-    """Spectra and uniformity by layer, the theorem's bound, STS and what repairs change (Yan et al. 2022)."""
+    """Spectra and uniformity by layer, the theorem's bound, STS, GLUE and what repairs change (Yan et al. 2022)."""
     given = locals()
     from isotrope.studies.uniformity import uniformity as run
 
-    _run(run, "uniformity", given)
+    _run(run, "uniformity", given | {"tasks": _listed(tasks)})
 
 
 @study.command()

@@ -34,6 +34,7 @@ def evaluate_glue(
     tasks: Sequence[str] | None = None,
     methods: Sequence[str] = ("softdecay",),
     alphas: Sequence[float] = ALPHAS,
+    softdecay_block: int = -1,
     seeds: int = 5,
     seed: int = 0,
     epochs: int = Training.epochs,
@@ -54,16 +55,16 @@ def evaluate_glue(
 
     model: as for a scan, or one that is loaded already and perhaps changed; its name then says how. data: a folder, see
     `isotrope.evaluation.glue_tasks`; None for ISOTROPE_DATA or the hub. methods: beside "base" any of "softdecay",
-    "expdecay", "sbert", "bert-ct", "simcse" and "simcse+softdecay". alphas: that SoftDecay begins with. seeds: how
-    many, from `seed` on. The other numbers are of training, see `isotrope.evaluation.training.Training`. output: a
-    folder in which each finished run becomes a file at once; `resume` goes on with it. Paper: Yan et al. 2022, Tables
-    2, 3, 5 and 6.
+    "expdecay", "sbert", "bert-ct", "simcse" and "simcse+softdecay". alphas: that SoftDecay begins with;
+    softdecay_block: the block that it is in. seeds: how many, from `seed` on. The other numbers are of training, see
+    `isotrope.evaluation.training.Training`. output: a folder in which each finished run becomes a file at once;
+    `resume` goes on with it. Paper: Yan et al. 2022, Tables 2, 3, 5 and 6.
     """
     given, started, told = locals(), datetime.now(timezone.utc), progress or (lambda *_: None)
     training = Training(**{f.name: given[f.name] for f in fields(Training)})
     if seeds < 1 or not 0 <= seed < 2**31 - seeds:
         raise InputError(f"got {seeds} seeds from {seed} on, expected at least one, and numbers below {2**31 - 1:,}.")
-    tried = parse_methods(methods, alphas)
+    tried = [replace(method, block=softdecay_block) for method in parse_methods(methods, alphas)]
     told("reading the tasks", 0, None)
     found = read_tasks(tasks, data)
     pairs = _pairs(found, data) if any(method.first == "sbert" for method in tried) else None
@@ -72,7 +73,8 @@ def evaluate_glue(
     told("loading the model", 0, None)
     options = {"revision": revision, "device": device, "trust_remote_code": trust_remote_code}
     loaded = model if isinstance(model, Loaded) else pretrained(model, **options)
-    settings = {task.task.name: _settings(loaded, task, training) for task in found}
+    elsewhere = {} if softdecay_block == -1 else {"softdecay_block": softdecay_block}
+    settings = {task.task.name: _settings(loaded, task, training) | elsewhere for task in found}
     for name, same in settings.items():
         refuse_other(earlier, name, same)
     runs = {run.key: run for run in earlier}

@@ -18,7 +18,7 @@ ALPHAS = (-0.2, -0.5, -0.8)
 class Method:
     """A way of training: a first stage as a sentence encoder or none, with SoftDecay, with ExpDecay.
 
-    alpha: that SoftDecay begins with, None where there is no SoftDecay.
+    alpha: that SoftDecay begins with, None where there is no SoftDecay. block: the one that it is in, −1 for the last.
     """
 
     name: str
@@ -26,6 +26,7 @@ class Method:
     softdecay: bool = False
     expdecay: bool = False
     alpha: float | None = None
+    block: int = -1
 
 
 METHODS = {

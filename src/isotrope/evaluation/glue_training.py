@@ -81,7 +81,7 @@ def train(
         torch.manual_seed(seed)
         model = with_head(loaded, task)
         if method.alpha is not None:
-            layer = nn.attach(model, method.alpha)
+            layer = nn.attach(model, method.alpha, block=method.block)
             alphas.append((0, layer.alpha))
         if method.first is not None:
             sentences = [text for texts in rows.texts for text in texts]

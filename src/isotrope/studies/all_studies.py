@@ -51,7 +51,7 @@ def all_studies(
             continue
         more = {"data": data} if reads else {}
         done.append(run(output=options.folder / name, **given, **more))
-    write_text(options.folder / "studies.md", "\n".join(study.to_markdown() for study in done))
+    write_text(options.folder / "studies.md", "\n".join(study.to_markdown(f"{study.name}/") for study in done))
     everything = {"studies": [study.to_dict() for study in done]}
     write_text(options.folder / "studies.json", json.dumps(everything, indent=1, ensure_ascii=False, allow_nan=False))
     return done

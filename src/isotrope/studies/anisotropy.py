@@ -13,10 +13,12 @@ from isotrope.findings import Findings
 from isotrope.measures import get
 from isotrope.repairs.collecting import saved_summary
 from isotrope.studies.anisotropy_claims import block_claims, drift_claims, fixed_point_claims, sign_claims
+from isotrope.studies.anisotropy_figures import block_pictures, layers_picture
 from isotrope.studies.block_under_bias import LENGTH, NORMS, SEQUENCES, Inputs, fixed_points, under_bias
 from isotrope.studies.blocks import TransformerBlock, fresh_block, number_of_blocks, trained_block
-from isotrope.studies.carrying_out import Made, Task, carry_out
+from isotrope.studies.carrying_out import Made, Task, carry_out, finished
 from isotrope.studies.options import Options
+from isotrope.studies.pictures import of_run
 from isotrope.studies.result import Claim, Study, Table
 
 PAPER = "Godey, de la Clergerie and Sagot 2024, Anisotropy Is Inherent to Self-Attention in Transformers"
@@ -55,6 +57,7 @@ def anisotropy(
     """
     options = Options.among(locals())
     tasks = [Task(f"{model} layers", partial(_layers, options, model)) for model in options.names]
+    tasks.append(Task("all layers", partial(_together, options)))
     tasks.append(Task("fresh block", partial(_fresh, options, width)))
     tasks.append(Task("fresh block signs", partial(_signs, options, width)))
     tasks += [Task(f"{model} blocks", partial(_trained, options, model)) for model in options.names]
@@ -69,7 +72,7 @@ def _layers(options: Options, model: str) -> Made:
     """Figs. 1 to 5 and 11 for one model."""
     import pandas as pd
 
-    findings = options.scan(model, options.input(model).open(), ",".join((*_BY_LAYER, *_DRIFT)))
+    findings = options.scan(model, options.source(model), ",".join((*_BY_LAYER, *_DRIFT)))
     rows = []
     for layer in findings.layers:
         by = {r.measure: r for r in findings.readings if r.layer == layer and r.group is None}
@@ -85,7 +88,20 @@ def _layers(options: Options, model: str) -> Made:
         Table("layers", f"Mean cosine, drift and the cosine that is left without the mean, by layer, {model}", frame),
         Table("drift", f"Correlation over layers of the norm of the mean with the mean cosine, {model}", drift),
     ]
-    return Made(tables, drift_claims(model, frame, drift))
+    return Made(tables, drift_claims(model, frame, drift), of_run(options.run_folder(model), ["mean_cosine", "drift"]))
+
+
+def _together(options: Options) -> Made:
+    """Figs. 1 to 4: the layers of all models beside each other, by their depth from 0 to 1."""
+    import pandas as pd
+
+    parts = []
+    for model in options.names:
+        frame = finished(options.folder, f"{model} layers").tables[0].frame
+        depth = [i / max(len(frame) - 1, 1) for i in range(len(frame))]
+        parts.append(frame[["layer", "mean_cosine", "low", "high"]].assign(model=model, depth=depth))
+    every = pd.concat(parts, ignore_index=True)
+    return Made([Table("layers", "Mean cosine by layer of all models", every)], (), [layers_picture(every)])
 
 
 def _centred(options: Options, model: str, layer: Any) -> float:
@@ -109,8 +125,8 @@ def _fresh(options: Options, width: int) -> Made:
 def _trained(options: Options, model: str) -> Made:
     """The same for the first and the middle block of a model."""
     sequences, length, norms = _QUICK if options.quick else _TRAINED
-    loaded = options.input(model).load()
     try:
+        loaded = options.input(model).load()
         blocks = [trained_block(loaded, n) for n in sorted({0, number_of_blocks(loaded) // 2})]
     except InputError as error:
         return Made((), [Claim("note", str(error), "Section 4")])
@@ -145,7 +161,7 @@ def _biased(
         ),
     ]
     claims = [claim for block in blocks for claim in block_claims(frame[frame["block"] == block.name], width)]
-    return Made(tables, [*claims, *fixed_point_claims(fixed, width)])
+    return Made(tables, [*claims, *fixed_point_claims(fixed, width)], block_pictures(f"{name}_block", frame))
 
 
 def _signs(options: Options, width: int) -> Made:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +15,8 @@ from isotrope.errors import StoreError
 from isotrope.pipeline import Progress
 from isotrope.provenance import provenance
 from isotrope.store import told, write_folder, write_frame, write_text
-from isotrope.studies.result import Claim, Part, Study, Table, plain
+from isotrope.studies.pictures import Picture, draw_all
+from isotrope.studies.result import Claim, Drawn, Part, Study, Table, plain
 
 _SETTINGS, _PART = "settings.json", "part.json"
 
@@ -25,6 +26,7 @@ class Made(NamedTuple):
 
     tables: Sequence[Table] = ()
     claims: Sequence[Claim] = ()
+    pictures: Sequence[Picture] = ()
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def carry_out(
     progress: Progress | None = None,
     first: Callable[[], None] | None = None,
 ) -> Study:
-    """Do all tasks that are not done yet, and write study.json and study.md beside their tables.
+    """Do all tasks that are not done yet, and write study.json and study.md beside their tables and figures.
 
     first: called once the folder is known to be right.
     """
@@ -92,7 +94,7 @@ def carry_out(
         if not (folder / _PART).exists():
             if progress is not None:
                 progress(f"part {number + 1} of {len(tasks)}: {task.name}", 0, None)
-            _write(folder, Part(task.name, *task.make()))
+            _write(folder, task.name, task.make())
         parts.append(_part(folder))
     study = Study(name, paper, parts, plain(dict(settings)), provenance(started, plain(dict(settings)), 0))
     write_text(output / "study.json", study.to_json())
@@ -105,17 +107,17 @@ def finished(output: Path, name: str) -> Part:
     return _part(output / "parts" / slug(name))
 
 
-def _write(folder: Path, part: Part) -> None:
-    index = {
-        "name": part.name,
-        "tables": [{"name": t.name, "title": t.title, "columns": list(t.frame.columns)} for t in part.tables],
-        "claims": [plain(vars(claim)) for claim in part.claims],
-    }
-
+def _write(folder: Path, name: str, made: Made) -> None:
     def fill(beside: Path) -> None:
-        for table in part.tables:
+        for table in made.tables:
             write_frame(beside / f"{table.name}.csv", table.frame)
             write_text(beside / f"{table.name}.json", json.dumps(table.records(), indent=1, allow_nan=False))
+        index = {
+            "name": name,
+            "tables": [{"name": t.name, "title": t.title, "columns": list(t.frame.columns)} for t in made.tables],
+            "claims": [plain(vars(claim)) for claim in made.claims],
+            "figures": [asdict(drawn) for drawn in draw_all(made.pictures, beside)],
+        }
         write_text(beside / _PART, json.dumps(index, indent=1, ensure_ascii=False))
 
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -132,7 +134,8 @@ def _part(folder: Path) -> Part:
         for t in index["tables"]
     ]
     claims = [Claim(**_numbers(claim)) for claim in index["claims"]]
-    return Part(index["name"], tables, claims)
+    place = f"{folder.parent.name}/{folder.name}"
+    return Part(index["name"], tables, claims, [Drawn(**drawn | {"folder": place}) for drawn in index["figures"]])
 
 
 def _numbers(claim: Mapping[str, Any]) -> dict[str, Any]:

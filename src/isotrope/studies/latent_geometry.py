@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from isotrope.errors import InputError
 from isotrope.evaluation.glue import evaluate_glue, pretrained
-from isotrope.evaluation.glue_tasks import TaskData, glue_folder, read_tasks
 from isotrope.evaluation.training import Training
-from isotrope.measures.cost import duration
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.models import EMBEDDED, Loaded
 from isotrope.studies.blocks import number_of_blocks
 from isotrope.studies.carrying_out import Made, Task, carry_out, finished, slug
 from isotrope.studies.changed_models import FOREIGN, ROWS, Case, cases
+from isotrope.studies.fine_tuning_plan import FineTuning
 from isotrope.studies.glue_prediction import CORPUS, last_layer
 from isotrope.studies.glue_prediction import ROWS as MOST_ROWS
+from isotrope.studies.latent_geometry_figures import sample_picture
 from isotrope.studies.noise_results import of_all_models, of_one_model
 from isotrope.studies.options import Options
 from isotrope.studies.published.latent_geometry import TABLE_2
@@ -39,9 +39,8 @@ PAPER = "Marbut, Chandler and Wheeler, Exploring the Latent Geometry of Transfor
 LEVELS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.35, 0.5, 1.0)
 _QUICK_LEVELS = (0.0, 0.05, 0.2, 1.0)
 
-#: Sequences and rows of a quick study, and how it fine-tunes: on the task with the shortest texts.
+#: Sequences and rows of a quick study.
 _QUICK_SEQUENCES, _QUICK_ROWS = 300, 3_000
-_QUICK_TASKS, _QUICK_TRAINING = ("cola",), {"epochs": 1, "train_rows": 300}
 
 #: Gives samples of the text, drawn once.
 Draw: TypeAlias = Callable[[], list[Representative]]
@@ -55,8 +54,7 @@ class _Noise:
     drawn: Draw
     load: Callable[[str], Loaded]
     foreign: str | None
-    tasks: Sequence[str]
-    training: Training
+    plan: FineTuning
 
 
 def latent_geometry(
@@ -88,21 +86,18 @@ def latent_geometry(
     noise and of training. foreign: a model of the same width whose input embeddings the models get once. train_rows,
     epochs, learning_rate, max_length: of fine-tuning.
     """
-    given = {"train_rows": train_rows, "epochs": epochs, "learning_rate": learning_rate, "max_length": max_length}
-    training = Training(**given | (_QUICK_TRAINING if quick else {}))  # type: ignore[arg-type]
     chosen = tuple(levels) if levels is not None else _QUICK_LEVELS if quick else LEVELS
     if seeds < 1 or not chosen:
         raise InputError(f"got {seeds} seeds and {len(chosen)} levels, expected at least one of each.")
     options = Options.among(locals())
     folder = options.data_folder("latent_geometry")
-    scored = _tasks(options, tasks)
+    plan = FineTuning.planned(options, tasks, train_rows, epochs, learning_rate, max_length)
     noise = _Noise(
         options,
         cache(partial(_drawn, options)),
         lru_cache(maxsize=2)(lambda name: pretrained(None if name == EMBEDDED else name, device=options.device)),
         None if foreign is None else str(foreign),
-        [data.task.name for data in scored],
-        training,
+        plan,
     )
     todo = [
         Task("published table 2", lambda: table_2(read_models(folder))),
@@ -118,47 +113,28 @@ def latent_geometry(
     for model, some in changed.items():
         for case in some:
             todo.append(Task(f"{model} {case.name}", partial(_measured, noise, model, case)))
-            if noise.tasks and case.scored:
+            if noise.plan.names and case.scored:
                 todo.append(Task(f"{model} {case.name} glue", partial(_fine_tuned, noise, model, case)))
         todo.append(Task(f"{model} noise", partial(_noisy, noise, model, some)))
-    if noise.tasks:
+    if noise.plan.names:
         todo.append(Task("own models", partial(_own, noise, changed)))
     else:
         told = "no model was fine-tuned: there is no glue folder in the data, or no task was asked for."
         todo.append(Task("without scores", lambda: Made((), [Claim("note", told, "Table 2")])))
-    settings = options.settings(
-        levels=list(chosen), seeds=len(numbers), foreign=noise.foreign, tasks=noise.tasks, training=asdict(training)
-    )
-    first = partial(_announce, noise, changed, scored)
+    settings = options.settings(levels=list(chosen), seeds=len(numbers), foreign=noise.foreign) | plan.settings()
+    first = partial(_announce, noise, changed)
     return carry_out(
         "latent-geometry", PAPER, todo, settings, options.folder, resume=resume, progress=options.progress, first=first
     )
 
 
-def _tasks(options: Options, tasks: Sequence[str] | None) -> list[TaskData]:
-    """The tasks to fine-tune on: those asked for, or those that the data holds."""
-    root = options.data_root
-    there = root is not None and glue_folder(root) != Path(root)
-    if tasks is not None:
-        return read_tasks(tasks, root) if tasks else []
-    return read_tasks(_QUICK_TASKS if options.quick else None, root) if there else []
-
-
-def _announce(noise: _Noise, changed: dict[str, list[Case]], scored: list[TaskData]) -> None:
+def _announce(noise: _Noise, changed: dict[str, list[Case]]) -> None:
     """Say how long measuring and fine-tuning will take."""
     options = noise.options
-    if options.say is None or options.resume:
-        return
     most = sum(map(len, changed.values())) / len(changed)
     options.announce(",".join(TABLE_2), most, sample=_QUICK_ROWS if options.quick else MOST_ROWS, layers="-1")
-    if scored:
-        from isotrope.evaluation.glue_cost import fine_tuning_seconds
-
-        seconds = 0.0
-        for model, some in changed.items():
-            once = fine_tuning_seconds(noise.load(model), scored, noise.training)
-            seconds += once * sum(case.scored for case in some)
-        options.say(f"fine-tuning on {', '.join(noise.tasks)} will take about {duration(seconds)} besides")
+    times = {model: sum(case.scored for case in some) for model, some in changed.items()}
+    noise.plan.announce(options, noise.load, times)
 
 
 def _drawn(options: Options) -> list[Representative]:
@@ -181,7 +157,8 @@ def _sample(drawn: Draw) -> Made:
     title = f"Total variation distance of ten samples of {count:,} sequences to all of the text (Fig. 2)"
     text = f"the samples are of {count:,} sequences; the paper draws {SEQUENCES:,}."
     claims = [Claim("note", text, "Section 3.2")] if count != SEQUENCES else []
-    return Made([Table("sample", title, pd.DataFrame(rows))], claims)
+    frame = pd.DataFrame(rows)
+    return Made([Table("sample", title, frame)], claims, [sample_picture(frame)])
 
 
 def _changed(noise: _Noise, model: str, case: Case) -> Loaded:
@@ -213,11 +190,11 @@ def _fine_tuned(noise: _Noise, model: str, case: Case) -> Made:
     import pandas as pd
 
     options, name = noise.options, f"{model} {case.name}"
-    how = asdict(noise.training) | {"seeds": 1, "seed": case.seed, "methods": ()}
+    how = asdict(noise.plan.training) | {"seeds": 1, "seed": case.seed, "methods": ()}
     folder = options.folder / "glue" / slug(name)
     scores: dict[str, float] = {}
     claims = []
-    for task in noise.tasks:
+    for task in noise.plan.names:
         try:
             found = evaluate_glue(
                 model=_changed(noise, model, case),
@@ -245,7 +222,7 @@ def _joined(noise: _Noise, model: str, some: Sequence[Case]) -> pd.DataFrame:
     parts = []
     for case in some:
         frame = finished(noise.options.folder, f"{model} {case.name}").tables[0].frame
-        if noise.tasks and case.scored:
+        if noise.plan.names and case.scored:
             scores = finished(noise.options.folder, f"{model} {case.name} glue").tables[0].frame
             frame = pd.concat([frame, scores], axis=1)
         parts.append(frame)

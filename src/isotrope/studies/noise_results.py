@@ -10,6 +10,12 @@ from scipy import stats
 from isotrope.studies.carrying_out import Made
 from isotrope.studies.changed_models import OTHERS, ROWS, SMALL, WEIGHTS
 from isotrope.studies.glue_regression import PATCHINESS, guesses, pearson, regressions, residuals
+from isotrope.studies.latent_geometry_figures import (
+    matrix_picture,
+    measures_picture,
+    noise_picture,
+    residuals_picture,
+)
 from isotrope.studies.published.latent_geometry import MISPRINTS, TABLE_2
 from isotrope.studies.result import Claim, Table
 
@@ -38,7 +44,7 @@ def of_one_model(model: str, every: pd.DataFrame) -> Made:
     rho = _rank(weights, "level", "glue")
     text = f"the mean score of {model} and the share of noise have a rank correlation of {rho:.2f}"
     said = Claim("agrees" if rho < -0.5 else "contradicts", f"{text}; the paper: it falls.", "Fig. 1", rho, -1.0)
-    return Made(tables, [said])
+    return Made(tables, [said], [noise_picture(every)])
 
 
 def _with_level(every: pd.DataFrame) -> pd.DataFrame:
@@ -83,7 +89,12 @@ def of_all_models(every: pd.DataFrame) -> Made:
         Table("residuals", "Residuals of the regressions on point patchiness (Fig. 4)", residuals(models)),
         Table("matrix", "Pearson's r between the measures over noisy models (Fig. 8)", _matrix(noisy)),
     ]
-    return Made(tables, [*_correlation_claims(correlated), *_skill_claims(fitted, plain, models)])
+    pictures = [
+        measures_picture(models, list(TABLE_2)),
+        residuals_picture(tables[2].frame),
+        matrix_picture(tables[3].frame),
+    ]
+    return Made(tables, [*_correlation_claims(correlated), *_skill_claims(fitted, plain, models)], pictures)
 
 
 def _correlated(noisy: pd.DataFrame) -> pd.DataFrame:

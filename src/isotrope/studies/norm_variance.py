@@ -18,8 +18,10 @@ from isotrope.sources.words import WordSource
 from isotrope.studies.carrying_out import Made, Task, carry_out
 from isotrope.studies.layer_norms import layer_norms
 from isotrope.studies.norm_variance_claims import decomposition_claims, frequency_claims, trade_off_claims, word_claims
+from isotrope.studies.norm_variance_figures import OF_RUN, chosen_picture, post_norm_picture, words_picture
 from isotrope.studies.norm_variance_types import FILTERS, by_filter, by_number_of_tokens, variation_by_count
 from isotrope.studies.options import Options
+from isotrope.studies.pictures import Picture, of_run
 from isotrope.studies.result import Study, Table
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ def norm_variance(
 
 
 def _scanned(options: Options, model: str) -> Findings:
-    return options.scan(model, options.input(model).open(), _MEASURES)
+    return options.scan(model, options.source(model), _MEASURES)
 
 
 def _layers(options: Options, model: str) -> Made:
@@ -93,7 +95,7 @@ def _layers(options: Options, model: str) -> Made:
     title = f"Decomposition Q = M + V_W + V_B and trade-off of V with M by layer, {model}"
     norms = layer_norms(options.input(model).load())
     claims = [*decomposition_claims(frame), *trade_off_claims(frame, post_norm=len(norms) == len(frame))]
-    return Made([Table("layers", title, frame)], claims)
+    return Made([Table("layers", title, frame)], claims, _of_run(options, model, "layers"))
 
 
 def _frequency(options: Options, model: str) -> Made:
@@ -130,7 +132,11 @@ def _frequency(options: Options, model: str) -> Made:
         Table("sizes", f"Types |T| and tokens |X|, {model} (paper: 24,149 and 12,384,011 for BERT)", sizes),
         Table("histogram", f"How many types have log10 n between two tenths, {model}", _log_histogram(first)),
     ]
-    return Made(shown, frequency_claims(frame))
+    return Made(shown, frequency_claims(frame), _of_run(options, model, "frequency"))
+
+
+def _of_run(options: Options, model: str, part: str) -> list[Picture]:
+    return of_run(options.run_folder(model), OF_RUN[part])
 
 
 def _log_histogram(n: Any) -> pd.DataFrame:
@@ -146,7 +152,8 @@ def _filters(options: Options, model: str) -> Made:
     """Whether the trade-off depends on which types are counted."""
     findings = _scanned(options, model)
     title = f"C.V. of Q, slope and R² of V on M over types chosen otherwise, {model}: {', '.join(FILTERS)}"
-    return Made([Table("filters", title, by_filter(findings.tables["tokens"], findings.layers))])
+    frame = by_filter(findings.tables["tokens"], findings.layers)
+    return Made([Table("filters", title, frame)], (), [chosen_picture(frame, "filters", "types", "slope")])
 
 
 def _sizes(options: Options, model: str) -> Made:
@@ -167,7 +174,9 @@ def _sizes(options: Options, model: str) -> Made:
         for layer in findings.layers:
             by = _readings(findings, layer)
             rows.append({"texts": count, "layer": layer} | {name: by[name].value for name in _TRADE_OFF})
-    return Made([Table("sizes", f"The trade-off over a part of the texts, {model}", pd.DataFrame(rows))])
+    frame = pd.DataFrame(rows)
+    picture = chosen_picture(frame, "sizes", "texts", "variance_on_mean_slope")
+    return Made([Table("sizes", f"The trade-off over a part of the texts, {model}", frame)], (), [picture])
 
 
 def _words(options: Options, model: str) -> Made:
@@ -177,7 +186,7 @@ def _words(options: Options, model: str) -> Made:
     findings = options.scan(f"{model}-words", source, "squared_norm_variation", sample=0, checkpoints=False)
     frame = by_number_of_tokens(findings.tables["tokens"], findings.layers)
     title = f"Mean Q, M and V over words of 1, 2, ... tokens and their ratio to words of one, by layer, {model}"
-    return Made([Table("words", title, frame)], word_claims(frame))
+    return Made([Table("words", title, frame)], word_claims(frame), [words_picture(frame)])
 
 
 def _post_norm(options: Options, model: str) -> Made:
@@ -185,9 +194,8 @@ def _post_norm(options: Options, model: str) -> Made:
     findings = _scanned(options, model)
     norms = layer_norms(options.input(model).load())
     frame, claims = variation_by_count(findings.tables["tokens"], findings.layers, norms)
-    return Made(
-        [Table("post_norm", f"Q beside ‖γ‖² + ‖β‖² and its C.V. over types of n₀ or more, {model}", frame)], claims
-    )
+    title = f"Q beside ‖γ‖² + ‖β‖² and its C.V. over types of n₀ or more, {model}"
+    return Made([Table("post_norm", title, frame)], claims, [post_norm_picture(frame)])
 
 
 def _readings(findings: Findings, layer: Any) -> dict[str, Reading]:

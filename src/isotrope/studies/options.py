@@ -96,6 +96,13 @@ class Options:
         given = {"text": self.reading, "device": self.device, "batch_size": self.batch_size} | more
         return Input(model=None if model == EMBEDDED else model, **given)
 
+    def source(self, model: str) -> Source:
+        """What a model makes of what it reads: the one place where the rows of a study come in.
+
+        Text models read the text; models of images or sound would get a source of theirs here.
+        """
+        return self.input(model).open()
+
     def scan(
         self, name: str, source: Source, measures: str, *, sample: int = 20_000, checkpoints: bool = True
     ) -> Findings:

@@ -18,6 +18,7 @@ from isotrope.studies.glue_regression import (
     residuals,
     skill,
 )
+from isotrope.studies.latent_geometry_figures import matrix_picture, measures_picture, residuals_picture
 from isotrope.studies.published.latent_geometry import ARCHITECTURE_OF, FILES, MISPRINTS, PATCHINESS_R2, TABLE_2
 from isotrope.studies.result import Claim, Table
 
@@ -97,7 +98,8 @@ def published_regressions(models: pd.DataFrame) -> Made:
         ),
         Table("residuals", "Residuals of the regressions on point patchiness (Fig. 4)", residuals(models)),
     ]
-    return Made(tables, [*_r2_claims(frame), *_skill_claims(frame, plain)])
+    pictures = [measures_picture(models, _MEASURES), residuals_picture(tables[-1].frame)]
+    return Made(tables, [*_r2_claims(frame), *_skill_claims(frame, plain)], pictures)
 
 
 def _r2_claims(frame: pd.DataFrame) -> list[Claim]:
@@ -132,4 +134,5 @@ def correlations(models: pd.DataFrame) -> Made:
     """Fig. 8: Pearson's r between all measures over the perturbed models."""
     perturbed, _ = perturbed_and_others(models)
     matrix = perturbed[_MEASURES].corr().reset_index(names="measure")
-    return Made([Table("correlations", "Pearson's r between the measures (Fig. 8)", matrix)])
+    title = "Pearson's r between the measures (Fig. 8)"
+    return Made([Table("correlations", title, matrix)], (), [matrix_picture(matrix)])

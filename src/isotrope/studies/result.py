@@ -58,12 +58,32 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """A figure of a part. title: what it shows. reason: why it could not be drawn, None where it was.
+
+    folder: where its files are, below the study's.
+    """
+
+    name: str
+    title: str
+    reason: str | None = None
+    folder: str = ""
+
+    def to_markdown(self, above: str) -> str:
+        """The figure in a page; above: where the study's folder is from there."""
+        if self.reason is not None:
+            return f"The figure {self.name} was not drawn: {self.reason}"
+        return f"![{self.title}]({above}{self.folder}/{self.name}.svg)\n\n{self.title}"
+
+
+@dataclass(frozen=True)
 class Part:
     """One finished part of a study."""
 
     name: str
     tables: Sequence[Table] = ()
     claims: Sequence[Claim] = ()
+    figures: Sequence[Drawn] = ()
 
 
 @dataclass(frozen=True)
@@ -100,21 +120,31 @@ class Study:
             "provenance": self.provenance,
             "claims": [{"part": part.name} | plain(asdict(claim)) for part in self.parts for claim in part.claims],
             "tables": {part.name: {t.name: t.records() for t in part.tables} for part in self.parts},
+            "figures": {part.name: [asdict(drawn) for drawn in part.figures] for part in self.parts if part.figures},
         }
 
     def to_json(self) -> str:
         """The same as one JSON document."""
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
 
-    def to_markdown(self) -> str:
-        """A page: what the paper says and what was found, contradictions first, then every table."""
+    def to_markdown(self, above: str = "") -> str:
+        """A page: what the paper says and what was found, contradictions first, then every table and figure.
+
+        above: where the study's folder is, from the page's.
+        """
         said = [f"- **{c.outcome}**, {part}{f', {c.where}' if c.where else ''}: {c.text}" for part, c in self.told]
-        tables = [
-            f"## {part.name}\n\n" + "\n\n".join(t.to_markdown() for t in part.tables)
+        shown = [
+            "\n\n".join(
+                [
+                    f"## {part.name}",
+                    *(t.to_markdown() for t in part.tables),
+                    *(drawn.to_markdown(above) for drawn in part.figures),
+                ]
+            )
             for part in self.parts
-            if part.tables
+            if part.tables or part.figures
         ]
-        return "\n\n".join([f"# Study: {self.name}", self.paper, "\n".join(said), *tables]) + "\n"
+        return "\n\n".join([f"# Study: {self.name}", self.paper, "\n".join(said), *shown]) + "\n"
 
 
 def plain(value: Any) -> Any:

@@ -11,19 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isotrope.drawing.tsne import tsne
+from isotrope.errors import InputError
 from isotrope.evaluation.pairs import PROTOCOLS, read_sets
 from isotrope.evaluation.sts import LAYERS, MEAN, evaluate_sts
+from isotrope.evaluation.training import Training
 from isotrope.evaluation.treatments import OWN, RAW, treatments
 from isotrope.measures import get
 from isotrope.repairs.collecting import saved_summary
 from isotrope.sources.models import EMBEDDED
 from isotrope.sources.text_rows import Encoder
+from isotrope.studies import uniformity_glue
 from isotrope.studies.carrying_out import Made, Task, carry_out
+from isotrope.studies.fine_tuning_plan import FineTuning
 from isotrope.studies.options import Options
+from isotrope.studies.pictures import of_run
 from isotrope.studies.published.uniformity import MISPRINTS, SETS, TABLE_1, TABLE_4, TABLE_4_MODELS, table_model
 from isotrope.studies.rank_bound import rank_bound
 from isotrope.studies.result import Claim, Study, Table
+from isotrope.studies.uniformity_ablations import other_blocks, parts_off, positions, time_of_svd
 from isotrope.studies.uniformity_claims import best_alpha, bound_claims, depth_claims, sts_claims
+from isotrope.studies.uniformity_figures import OF_RUN, bound_picture, sts_picture, tsne_picture
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +66,11 @@ def uniformity(
     text: str | Path | Sequence[str] | None = None,
     data: str | Path | None = None,
     texts: int | None = None,
+    tasks: Sequence[str] | None = None,
+    seeds: int = 5,
+    train_rows: int | None = None,
+    epochs: int = Training.epochs,
+    learning_rate: float = Training.learning_rate,
     quick: bool = False,
     seed: int = 0,
     batch_size: int | None = None,
@@ -66,35 +79,50 @@ def uniformity(
     progress: Any = None,
     say: Any = None,
 ) -> Study:
-    """Spectra and uniformity by layer, the theorem's bound, STS by both protocols, uniformity and LSDS of repairs.
+    """Spectra and uniformity by layer, the theorem's bound, STS by both protocols, repairs, GLUE, ablations.
 
-    data: folder of the STS sets, without which those parts are left out. quick: STS-B alone, and fewer repairs.
+    data: folder of the STS sets and of GLUE, without which those parts are left out. tasks: of GLUE, by default all
+    that are there, none for an empty list; seeds, train_rows, epochs and learning_rate: of fine-tuning. quick: STS-B
+    alone, one task, fewer repairs and methods.
     """
     options = Options.among(locals())
-    tasks = [Task("misprints", lambda: Made((), [Claim("misprint", text) for text in MISPRINTS]))]
+    if seeds < 1:
+        raise InputError(f"got {seeds} seeds, expected at least one.")
+    plan = FineTuning.planned(options, tasks, train_rows, epochs, learning_rate)
+    todo = [Task("misprints", lambda: Made((), [Claim("misprint", text) for text in MISPRINTS]))]
     for model in options.names:
-        tasks += [Task(f"{model} layers", partial(_layers, options, model))]
-        tasks += [Task(f"{model} bound", partial(_bound, options, model))]
-        if options.data_root is None:
-            continue
-        tasks += [Task(f"{model} sts {protocol}", partial(_sts, options, model, protocol)) for protocol in PROTOCOLS]
-        tasks += [Task(f"{model} repaired", partial(_repaired, options, model))]
-        tasks += [Task(f"{model} tsne", partial(_tsne, options, model))]
-    if options.data_root is None:
-        told = Claim("note", "no folder of STS sets was named (--data), so that there are no tables of STS.", "Table 1")
-        tasks.append(Task("without data", lambda: Made((), [told])))
-    settings = options.settings()
-    first = partial(options.announce, ",".join(_BY_LAYER), 1.0)
-    return carry_out(
-        "uniformity", PAPER, tasks, settings, options.folder, resume=resume, progress=progress, first=first
-    )
+        parts = {"layers": _layers, "bound": _bound, "parts off": parts_off, "svd time": time_of_svd}
+        if options.data_root is not None:
+            parts |= {f"sts {protocol}": partial(_sts, protocol=protocol) for protocol in PROTOCOLS}
+            parts |= {"repaired": _repaired, "tsne": _tsne, "other blocks": other_blocks}
+        todo += [Task(f"{model} {name}", partial(make, options, model)) for name, make in parts.items()]
+        if plan.data:
+            todo.append(Task(f"{model} positions", partial(positions, options, plan, model)))
+            todo.append(Task(f"{model} glue", partial(uniformity_glue.tables, options, plan, seeds, model)))
+            todo.append(Task(f"{model} glue sizes", partial(uniformity_glue.sizes, options, plan, model)))
+            if not quick:
+                todo.append(Task(f"{model} glue blocks", partial(uniformity_glue.blocks, options, plan, model)))
+    lacking = [name for name, there in (("STS", options.data_root is not None), ("GLUE", bool(plan.data))) if not there]
+    if lacking:
+        told = f"without data or tasks (--data, --tasks) there are no tables of {' and '.join(lacking)}."
+        todo.append(Task("without data", lambda: Made((), [Claim("note", told, "Tables 1 and 2")])))
+    settings = options.settings(seeds=seeds) | plan.settings()
+    first = partial(_announce, options, plan, seeds)
+    return carry_out("uniformity", PAPER, todo, settings, options.folder, resume=resume, progress=progress, first=first)
+
+
+def _announce(options: Options, plan: FineTuning, seeds: int) -> None:
+    """Say how long reading, measuring and fine-tuning will take."""
+    options.announce(",".join(_BY_LAYER), 5.0)  # once whole, and with parts switched off
+    times = uniformity_glue.runs_per_seed(options) * (1 if options.quick else seeds) + 2
+    plan.announce(options, lambda model: options.input(model).load(), dict.fromkeys(options.names, times))
 
 
 def _layers(options: Options, model: str) -> Made:
     """Figs. 1 to 3, 5 and 8 to 13: spectra and uniformity by layer."""
     import pandas as pd
 
-    findings = options.scan(model, options.input(model).open(), ",".join(_BY_LAYER))
+    findings = options.scan(model, options.source(model), ",".join(_BY_LAYER))
     rows = []
     for layer in findings.layers:
         by = {r.measure: r for r in findings.readings if r.layer == layer and r.group is None}
@@ -107,14 +135,14 @@ def _layers(options: Options, model: str) -> Made:
     if "sequence_cdf" in findings.tables:
         title = f"CDF of singular values of sequences, each divided by its largest, by layer, {model}"
         tables.append(Table("cdf", title, findings.tables["sequence_cdf"]))
-    return Made(tables, depth_claims(model, frame))
+    return Made(tables, depth_claims(model, frame), of_run(options.run_folder(model), OF_RUN))
 
 
 def _bound(options: Options, model: str) -> Made:
     """The theorem's bound, with its measured slack, by layer."""
     import pandas as pd
 
-    findings = options.scan(model, options.input(model).open(), ",".join(_BY_LAYER))
+    findings = options.scan(model, options.source(model), ",".join(_BY_LAYER))
     rows = []
     for layer in findings.layers:
         sample = saved_summary(options.run_folder(model), layer).sample
@@ -122,7 +150,7 @@ def _bound(options: Options, model: str) -> Made:
         rows += [{"layer": layer} | row for row in rank_bound(sample)]
     frame = pd.DataFrame(rows)
     title = f"Furthest token from the top k directions of its sequence beside σ of the next, by layer, {model}"
-    return Made([Table("bound", title, frame)], bound_claims(frame))
+    return Made([Table("bound", title, frame)], bound_claims(frame), [bound_picture(frame)])
 
 
 def _sets(options: Options) -> list[str] | None:
@@ -156,7 +184,7 @@ def _sts(options: Options, model: str, protocol: str) -> Made:
             differences,
         ),
     ]
-    return Made(tables, sts_claims(model, protocol, scores, differences))
+    return Made(tables, sts_claims(model, protocol, scores, differences), [sts_picture(scores)])
 
 
 def _printed(model: str, name: str, repair: str, protocol: str) -> float:
@@ -206,8 +234,6 @@ def _tsne(options: Options, model: str) -> Made:
     if find_spec("openTSNE") is None:
         told = "openTSNE is not installed, so that no plane was made; pip install 'isotrope[figures]'."
         return Made((), [Claim("note", told, "Figs. 4 and 7")])
-    from openTSNE import TSNE
-
     (pairs, *_) = read_sets(["sts-b"] if options.quick else None, options.data_root, "concatenated")
     count = min(_PAIRS, len(pairs.sentences) // 2)
     half = len(pairs.sentences) // 2
@@ -217,11 +243,10 @@ def _tsne(options: Options, model: str) -> Made:
     parts = []
     for treatment in treatments(["whitening:dimensions=64", FIXED], seed=options.seed):
         image = np.asarray(treatment.fit(raw, OWN, pairs.name)(raw))
-        plane = np.asarray(TSNE(metric="cosine", random_state=options.seed, n_jobs=1).fit(image))
-        parts.append(_plane(treatment.name, count, plane))
-    return Made(
-        [Table("tsne", f"t-SNE of sentence pairs of {pairs.name}, {model}", pd.concat(parts, ignore_index=True))]
-    )
+        parts.append(_plane(treatment.name, count, tsne(np.asarray(image, dtype=np.float64), options.seed)))
+    planes = pd.concat(parts, ignore_index=True)
+    title = f"t-SNE of sentence pairs of {pairs.name}, {model}"
+    return Made([Table("tsne", title, planes)], (), [tsne_picture(planes)])
 
 
 def _plane(repair: str, count: int, plane: Any) -> pd.DataFrame:
