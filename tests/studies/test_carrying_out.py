@@ -9,8 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from isotrope.errors import StoreError
+from isotrope.errors import InputError, StoreError
 from isotrope.studies.carrying_out import Made, Task, carry_out
+from isotrope.studies.pictures import drawing, of_run
 from isotrope.studies.result import Claim, Study, Table
 
 FRAME = pd.DataFrame({"layer": [0, 1], "value": [0.25, math.nan]})
@@ -74,3 +75,32 @@ def test_a_damaged_part_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "s/parts/one/part.json").write_text("{")
     with pytest.raises(StoreError, match="damaged"):
         run([part([], "one")], tmp_path / "s", resume=True)
+
+
+def test_figures_stand_beside_the_tables_and_in_the_page(tmp_path: Path) -> None:
+    """One is drawn, as letters that can be found; one cannot be, and says why; both are kept when it goes on."""
+
+    def impossible(_: object) -> None:
+        raise InputError("there is nothing to draw.")
+
+    def make() -> Made:
+        drawn = drawing("line", "A line.", lambda figure: figure.subplots().plot([0, 1], label="x"))
+        return Made((), (), [drawn, drawing("none", "Nothing.", impossible)])
+
+    study = run([Task("org/one", make)], tmp_path / "s")
+    place = tmp_path / "s/parts/one"
+    assert (place / "line.svg").read_text().startswith("<?xml")
+    assert (place / "line.pdf").read_bytes().startswith(b"%PDF")
+    assert not (place / "none.svg").exists()
+    page = (tmp_path / "s/study.md").read_text()
+    assert "![A line.](parts/one/line.svg)" in page
+    assert "The figure none was not drawn: there is nothing to draw." in page
+    assert "](above/parts/one/line.svg)" in study.to_markdown("above/")
+    again = run([Task("org/one", make)], tmp_path / "s", resume=True)
+    assert again.to_dict()["figures"] == study.to_dict()["figures"]
+    assert [figure["reason"] for figure in study.to_dict()["figures"]["org/one"]] == [None, "there is nothing to draw."]
+
+
+def test_figures_of_a_run_have_its_captions(tmp_path: Path) -> None:
+    (picture,) = of_run(tmp_path, ["drift"])
+    assert picture.title.startswith("Mean cosine against the norm of the mean")

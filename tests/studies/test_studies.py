@@ -9,14 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import isotrope
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input
 from isotrope.studies.all_studies import all_studies
 from isotrope.studies.anisotropy import anisotropy
 from isotrope.studies.layer_norms import layer_norms
 from isotrope.studies.norm_variance import norm_variance
+from isotrope.studies.result import Study
 from isotrope.studies.uniformity import uniformity
 from models import WORDS, save_model, texts
+from small_glue import write_task
 
 TEXTS = texts(150)
 
@@ -54,6 +57,7 @@ def test_norm_variance(model: str, tmp_path: Path) -> None:
     assert sorted(sizes["texts"].unique()) == [38, 75, 150]
     norms = study.table(f"{model} post-norm", "post_norm")
     assert norms["predicted Q"].notna().all()
+    assert {"norm-variance", "frequency", "filters", "sizes", "words", "post_norm"} <= drawn(study)
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "s/parts").rglob("*.json")}
     again = norm_variance(output=tmp_path / "s", models=[model], text=TEXTS, device="cpu", resume=True)
     assert before == {p: p.stat().st_mtime_ns for p in (tmp_path / "s/parts").rglob("*.json")}
@@ -84,8 +88,19 @@ def test_anisotropy(model: str, tmp_path: Path) -> None:
     fixed = study.table("fresh block", "fresh_fixed_points")
     assert fixed["mean of norms"][0] == pytest.approx(8, abs=0.1)
     assert len(study.table("fresh block signs", "signs")) == 8
+    together = study.table("all layers", "layers")
+    assert together["depth"].tolist() == [0.0, 1 / 3, 2 / 3, 1.0]
+    assert together["mean_cosine"].tolist() == layers["mean_cosine"].tolist()
     blocks = study.table(f"{model} blocks", "trained_block")
     assert blocks["block"].nunique() == 2
+    assert drawn(study) == {"layers", "mean_cosine", "drift", "fresh_block_0", "trained_block_0", "trained_block_1"}
+
+
+def drawn(study: Study) -> set[str]:
+    """The figures of a study, all of which could be drawn."""
+    figures = [figure for part in study.parts for figure in part.figures]
+    assert [figure.reason for figure in figures if figure.reason] == []
+    return {figure.name for figure in figures}
 
 
 def pair_files(folder: Path) -> Path:
@@ -102,9 +117,9 @@ def pair_files(folder: Path) -> Path:
 
 
 def test_uniformity(model: str, tmp_path: Path) -> None:
-    study = uniformity(
-        output=tmp_path / "s", models=[model], text=TEXTS, data=pair_files(tmp_path), quick=True, device="cpu"
-    )
+    data = write_task(pair_files(tmp_path), "cola")
+    given = {"models": [model], "text": TEXTS, "data": data, "train_rows": 24, "device": "cpu"}
+    study = uniformity(output=tmp_path / "s", **given, learning_rate=1e-3, quick=True)
     bound = study.table(f"{model} bound", "bound")
     assert (bound["tightest"] <= 1 + 1e-6).all()
     scores = study.table(f"{model} sts paper", "scores")
@@ -114,6 +129,43 @@ def test_uniformity(model: str, tmp_path: Path) -> None:
     assert repaired.loc["whitening", "token_uniformity"] < repaired.loc["none", "token_uniformity"]
     assert len([c for c in study.claims if c.outcome == "misprint"]) == 6
     assert json.loads((tmp_path / "s/study.json").read_text())["study"] == "uniformity"
+
+    glue = study.table(f"{model} glue", "scores")
+    assert glue["method"].tolist() == ["base", "softdecay:alpha=-0.5"]
+    whole = isotrope.evaluate_glue(
+        model=model, data=data, methods=[], seeds=1, train_rows=24, epochs=1, learning_rate=1e-3, device="cpu"
+    )
+    assert glue["mean"][0] == whole.scores[0].mean
+    sizes = study.table(f"{model} glue sizes", "sizes")
+    assert sizes["rows"].tolist() == [6, 24]
+    assert sizes["reach trained"][1] == whole.runs[0].spectra["trained"]["reach"]
+
+    others = study.table(f"{model} other blocks", "other_blocks")
+    assert others["softdecay"].tolist() == ["none", "block 0", "block 1", "block 2"]
+    assert others["spearman"].nunique() == 4
+    parts = study.table(f"{model} parts off", "parts_off")
+    layers = study.table(f"{model} layers", "layers")
+    same = parts[parts["model"] == "whole"]["rank_one_residual"].to_numpy()
+    assert same == pytest.approx(layers["rank_one_residual"].to_numpy(), rel=1e-5)
+    assert parts.groupby("layer")["rank_one_residual"].nunique().tolist() == [1, 4, 4, 4]
+    assert study.table(f"{model} svd time", "svd_time")["of the forward pass"][0] == 1
+    places = study.table(f"{model} positions", "positions").set_index("position")
+    assert places.loc["mean of all", "accuracy"] > 0.9  # the words tell the label
+    planes = study.table(f"{model} tsne", "tsne")
+    assert planes.groupby(["repair", "pair"]).size().eq(2).all()
+    assert {"sequence-spectra", "bound", "sts", "tsne", "glue", "sizes", "parts_off"} <= drawn(study)
+
+
+def test_softdecay_in_another_block_is_another_model(model: str, tmp_path: Path) -> None:
+    data = write_task(tmp_path, "cola")
+    asked = {"model": model, "data": data, "methods": ["softdecay"], "alphas": [-0.5], "seeds": 1, "epochs": 1}
+    last, first = (
+        isotrope.evaluate_glue(**asked, softdecay_block=block, train_rows=16, device="cpu").runs for block in (-1, 0)
+    )
+    assert last[0].losses == first[0].losses  # the base has no layer
+    assert last[1].losses != first[1].losses
+    assert "softdecay_block" not in last[1].settings
+    assert first[1].settings["softdecay_block"] == 0
 
 
 @pytest.mark.long

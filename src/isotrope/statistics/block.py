@@ -127,10 +127,14 @@ def block(rows: Any, known: Rows | None = None) -> Block:
 def _centred(rows: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], Any]:
     """Squared lengths (n,), mean (d,), shift (d,) and rows minus shift (n, d)."""
     if _is_torch(rows) and rows.is_floating_point():
+        import torch
+
         near = rows.mean(0)  # any shift close to the mean will do: what it misses is summed up from small numbers
         if bool(near.isfinite().all()):
             centred = rows - near
-            shift, squares = _float64(near), _float64(rows.double().square().sum(1))
+            # Lengths are summed in float64 without a float64 copy of the rows, whose memory would cost more than they.
+            norms = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
+            shift, squares = _float64(near), _float64(norms.square())
             return squares, shift + _float64(centred.mean(0)), shift, centred
     wide = to_numpy(rows).astype(np.float64, copy=False)
     with np.errstate(over="ignore", invalid="ignore"):
