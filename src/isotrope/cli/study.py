@@ -119,6 +119,8 @@ def all_(
     models: Annotated[list[str] | None, typer.Argument(help="Hub ids, folders or GGUF files.")] = None,
     text: Text = None,
     data: Data = None,
+    tasks: Tasks = None,
+    train_rows: TrainRows = None,
     quick: Quick = False,
     seed: Seed = 0,
     batch_size: space.BatchSize = None,
@@ -131,7 +133,7 @@ def all_(
     given = locals()
     from isotrope.studies.all_studies import all_studies as run
 
-    _run(run, "all", given)
+    _run(run, "all", given | {"tasks": _listed(tasks)})
 
 
 _latent = typer.Typer(name="latent-geometry", help="Whether geometry foretells GLUE (Marbut, Chandler and Wheeler).")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from isotrope.studies.options import Options
 from isotrope.studies.result import Study
 from isotrope.studies.uniformity import uniformity
 
-#: The studies by name, in the order of the papers, and whether they read data sets.
+#: The studies by name, in the order of the papers, and whether they read data sets and fine-tune.
 STUDIES: dict[str, tuple[Any, bool]] = {
     "uniformity": (uniformity, True),
     "anisotropy": (anisotropy, False),
@@ -31,6 +32,8 @@ def all_studies(
     models: Sequence[str | Path] = (),
     text: str | Path | Sequence[str] | None = None,
     data: str | Path | None = None,
+    tasks: Sequence[str] | None = None,
+    train_rows: int | None = None,
     quick: bool = False,
     seed: int = 0,
     batch_size: int | None = None,
@@ -41,15 +44,16 @@ def all_studies(
 ) -> list[Study]:
     """Each study in a folder of its own below `output`, and `studies.md` and `studies.json` over all.
 
-    Without the authors' files of latent geometry (`data`), that study is left out.
+    Without the authors' files of latent geometry (`data`), that study is left out. tasks, train_rows: of fine-tuning,
+    for the two studies that do.
     """
     options = Options.among(locals())
-    given = {name: value for name, value in locals().items() if name not in ("output", "data", "options")}
+    given = {f.name: getattr(options, f.name) for f in fields(Options) if f.name not in ("output", "data", "texts")}
     done = []
     for name, (run, reads) in STUDIES.items():
         if name == "latent-geometry" and not _has_models(options):
             continue
-        more = {"data": data} if reads else {}
+        more = {"data": data, "tasks": tasks, "train_rows": train_rows} if reads else {}
         done.append(run(output=options.folder / name, **given, **more))
     write_text(options.folder / "studies.md", "\n".join(study.to_markdown(f"{study.name}/") for study in done))
     everything = {"studies": [study.to_dict() for study in done]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +35,9 @@ _ALPHA, _TIMED = -0.5, 32
 #: Rows that a position's classifier is fitted to and scored on, at most, and its ridge as a share of the mean variance.
 _FITTED, _SCORED, _RIDGE = 1000, 500, 0.1
 
+#: Pairs and texts of a quick study.
+_QUICK_PAIRS, _QUICK_TEXTS = 300, 200
+
 _OF_PARTS = "rank_one_residual,token_uniformity,sequence_uniformity,sequence_spectral_median"
 
 #: What is switched off, by name.
@@ -51,14 +55,16 @@ def other_blocks(options: Options, model: str) -> Made:
 
     from isotrope import nn
 
-    (pairs,) = read_sets(["sts-b"], options.data_root, "concatenated")
+    (found_set,) = read_sets(["sts-b"], options.data_root, "concatenated")
+    pairs = found_set.parts[0].pairs[: _QUICK_PAIRS if options.quick else None]
+    sentences, gold = [p.first for p in pairs] + [p.second for p in pairs], np.array([p.gold for p in pairs])
     encoder = Encoder(options.input(model, layers="-1", pooling="mean"))
-    gold, network = pairs.parts[0].gold, encoder.loaded.model
-    systems = {"none": Correlation(cosines(encoder(pairs.sentences)), gold, "spearman")}
+    network = encoder.loaded.model
+    systems = {"none": Correlation(cosines(encoder(sentences)), gold, "spearman")}
     try:
         for block in range(number_of_blocks(encoder.loaded)):
             nn.attach(network, _ALPHA, trainable=False, block=block)
-            systems[f"block {block}"] = Correlation(cosines(encoder(pairs.sentences)), gold, "spearman")
+            systems[f"block {block}"] = Correlation(cosines(encoder(sentences)), gold, "spearman")
             nn.detach(network)
     except InputError as error:
         return Made((), [Claim("note", str(error), "footnote 3")])
@@ -88,9 +94,10 @@ def parts_off(options: Options, model: str) -> Made:
     import pandas as pd
 
     reading = options.input(model)
-    loaded, rows = reading.load(), []
+    loaded, rows = reading.load(), list[dict[str, Any]]()
+    texts = [text.text for text in islice(open_corpus(options.reading), _QUICK_TEXTS if options.quick else None)]
     for name, off in _PARTS.items():
-        source = reading.over(open_corpus(options.reading), loaded)
+        source = reading.over(open_corpus(texts), loaded)
         try:
             with without(loaded.model, **off):
                 findings = options.scan(f"{model} {name}", source, _OF_PARTS, checkpoints=False)
@@ -121,7 +128,7 @@ def time_of_svd(options: Options, model: str) -> Made:
     from isotrope.evaluation.fine_tuning import encode
 
     loaded = options.input(model).load()
-    texts = [(text.text,) for text, _ in zip(open_corpus(options.reading), range(_TIMED), strict=False)]
+    texts = [(text.text,) for text in islice(open_corpus(options.reading), _TIMED)]
     batch = encode(loaded.tokenizer, texts, 128, loaded.pad, loaded.device).batch(range(len(texts)))
     layer = nn.SoftDecay(_ALPHA)
     with torch.inference_mode():
