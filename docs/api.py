@@ -95,7 +95,10 @@ def page() -> str:
     """The whole page, in Markdown."""
     lines = ["# API", "", "The public names, from their docstrings. Importing `isotrope` imports nothing heavy.", ""]
     for name in isotrope.__all__:
-        lines += _entry(f"isotrope.{name}", getattr(isotrope, name))
+        of = getattr(isotrope, name)
+        within = {f"{name}.{part}": getattr(of, part) for part in of.__all__} if inspect.ismodule(of) else {name: of}
+        for full, one in within.items():
+            lines += _entry(f"isotrope.{full}", one)
     for name in ("draw", "save"):
         lines += _entry(f"isotrope.figures.{name}", getattr(figures, name))
     return "\n".join(lines).rstrip() + "\n"

@@ -21,6 +21,7 @@ from isotrope.studies.changed_models import cases
 from isotrope.studies.latent_geometry import latent_geometry
 from isotrope.studies.noise_results import of_all_models
 from isotrope.studies.published.latent_geometry import TABLE_2
+from isotrope.studies.space_measures import space_measures
 from isotrope.studies.weight_noise import noisy
 from models import save_model, texts
 from small_glue import write_task
@@ -175,3 +176,11 @@ def test_no_levels_and_unknown_tasks_are_refused(model: str, data: Path, tmp_pat
     with pytest.raises(InputError, match="did you mean 'rte'"):
         latent_geometry(output=tmp_path / "s", **asked(model, data) | {"tasks": ["rta"]})
     shutil.rmtree(tmp_path / "s", ignore_errors=True)
+
+
+def test_rows_that_are_all_alike_have_no_quantized_measures() -> None:
+    rows = np.ones((600, 8)) + np.arange(600)[:, None] % 3
+    found = space_measures(rows)
+    assert math.isnan(found["point_patchiness_additive"])
+    assert math.isnan(found["cluster_eee_product"])
+    assert math.isfinite(found["isoscore"])
