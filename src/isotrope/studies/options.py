@@ -96,12 +96,9 @@ class Options:
         given = {"text": self.reading, "device": self.device, "batch_size": self.batch_size} | more
         return Input(model=None if model == EMBEDDED else model, **given)
 
-    def source(self, model: str) -> Source:
-        """What a model makes of what it reads: the one place where the rows of a study come in.
-
-        Text models read the text; models of images or sound would get a source of theirs here.
-        """
-        return self.input(model).open()
+    def source(self, model: str, **more: Any) -> Source:
+        """The rows that a model makes of what it reads, which is the text; for scans of layers the one place to ask."""
+        return self.input(model, **more).open()
 
     def scan(
         self, name: str, source: Source, measures: str, *, sample: int = 20_000, checkpoints: bool = True
@@ -118,7 +115,7 @@ class Options:
         if self.say is None or self.resume:
             return
         wanted = choose(measures, sample=sample, seed=self.seed)
-        sources = (self.input(model, **reading).open() for model in self.names)
+        sources = (self.source(model, **reading) for model in self.names)
         seconds = times * sum(plan(source, wanted.measures, wanted.wanted).seconds for source in sources)
         self.say(f"reading and measuring will take about {duration(seconds)}; what is done stays done")
 

@@ -49,6 +49,7 @@ _BY_LAYER = (
     "explained_variance_1",
     "token_uniformity",
     "rank_one_residual",
+    "mean_cosine",
 )
 
 #: α of SoftDecay: the paper searches these on the test sets (footnote 5), and fixes −0.6 in Appendix B.
