@@ -56,8 +56,9 @@ _BY_LAYER = (
 ALPHAS = (-0.2, -0.4, -0.6, -0.8, -1.0)
 FIXED = "softdecay:alpha=-0.6"
 
-#: Pairs of which t-SNE is drawn, about.
-_PAIRS = 400
+#: Pairs of which t-SNE is drawn, about, and the directions that whitening keeps there: all of them would make every two
+#: of so few rows equally far apart.
+_PAIRS, _KEPT = 400, 64
 
 
 def uniformity(
@@ -242,7 +243,8 @@ def _tsne(options: Options, model: str) -> Made:
     sentences = [pairs.sentences[i] for i in (*chosen, *(chosen + half))]
     raw = np.asarray(_encoder(options, model)(sentences), dtype=np.float64)
     parts = []
-    for treatment in treatments(["whitening:dimensions=64", FIXED], seed=options.seed):
+    kept = min(_KEPT, *raw.shape)
+    for treatment in treatments([f"whitening:dimensions={kept}", FIXED], seed=options.seed):
         image = np.asarray(treatment.fit(raw, OWN, pairs.name)(raw))
         parts.append(_plane(treatment.name, count, tsne(np.asarray(image, dtype=np.float64), options.seed)))
     planes = pd.concat(parts, ignore_index=True)

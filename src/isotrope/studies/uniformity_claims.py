@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scipy import stats
 
 from isotrope.evaluation.sts import MEAN
-from isotrope.studies.result import Claim
+from isotrope.studies.result import Claim, Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +17,15 @@ BEST = "softdecay, best α"
 
 #: Rounding of a bound that is met exactly.
 _EXACT = 1 + 1e-6
+
+
+def gains(low: float, high: float) -> Outcome:
+    """What a difference with this interval says about a paper's gain: nothing where zero is within, or no interval.
+
+    >>> gains(0.1, 0.9), gains(-0.9, -0.1), gains(-0.1, 0.1)
+    ('agrees', 'contradicts', 'note')
+    """
+    return "agrees" if low > 0 else "contradicts" if high < 0 else "note"
 
 
 def depth_claims(model: str, frame: pd.DataFrame) -> list[Claim]:
@@ -73,12 +82,11 @@ def sts_claims(model: str, protocol: str, scores: pd.DataFrame, differences: pd.
     claims = []
     for repair in [fixed, *(["whitening"] if "whitening" in gained.index else [])]:
         row = gained.loc[repair]
-        gains = row["low"] > 0
         text = (
             f"{repair} changes {model} by {row['difference']:+.2f} points ({row['low']:+.2f} to {row['high']:+.2f}) on "
             f"{over}, protocol {protocol}; the paper: gains on all of its models."
         )
-        claims.append(Claim("agrees" if gains else "contradicts", text, "Table 1", float(row["difference"])))
+        claims.append(Claim(gains(row["low"], row["high"]), text, "Table 1", float(row["difference"])))
     if "whitening" in here.index:
         ahead = float(here[fixed] - here["whitening"])
         text = (

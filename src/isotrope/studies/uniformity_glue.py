@@ -19,6 +19,7 @@ from isotrope.studies.options import Options
 from isotrope.studies.published.uniformity import table_model
 from isotrope.studies.published.uniformity_glue import ROWS, TABLES_2_AND_6
 from isotrope.studies.result import Claim, Table
+from isotrope.studies.uniformity_claims import gains
 from isotrope.studies.uniformity_figures import glue_picture, sizes_picture
 
 if TYPE_CHECKING:
@@ -96,14 +97,12 @@ def _claims(model: str, differences: pd.DataFrame) -> list[Claim]:
     first = differences[(differences["against"] == "base") & differences["method"].str.startswith("softdecay")]
     for (task, metric), some in first.groupby(["task", "metric"], sort=False):
         row = some.iloc[0]
-        spread = f"({row['low']:+.2f} to {row['high']:+.2f})" if row["low"] == row["low"] else "(one seed, no interval)"
+        spread = f"({row['low']:+.2f} to {row['high']:+.2f})" if row["n"] > 1 else "(no interval)"
         text = (
-            f"{row['method']} changes {model} on {task}, {metric}, by {row['difference']:+.2f} points {spread} over "
-            f"{row['n']} seeds; the paper: gains, most of them on small sets."
+            f"{row['method']} changes {model} on {task}, {metric}, by {row['difference']:+.2f} points {spread}, seeds: "
+            f"{row['n']}; the paper: gains, most of them on small sets."
         )
-        told = row["low"] == row["low"]
-        outcome = "agrees" if row["low"] > 0 else "contradicts" if told else "note"
-        claims.append(Claim(outcome, text, "Table 2", float(row["difference"])))  # type: ignore[arg-type]
+        claims.append(Claim(gains(row["low"], row["high"]), text, "Table 2", float(row["difference"])))
     return claims
 
 
