@@ -48,7 +48,7 @@ def measures_picture(models: pd.DataFrame, measures: list[str]) -> Picture:
 
 def _measures(models: pd.DataFrame, measures: list[str], figure: Figure) -> None:
     names = list(dict.fromkeys(models["architecture"].dropna()))
-    panels = figure.subplots(-(-len(measures) // _COLUMNS), _COLUMNS, squeeze=False).flat
+    panels = figure.subplots(-(-len(measures) // _COLUMNS), _COLUMNS, squeeze=False).ravel()
     for axes, measure in zip(panels, measures, strict=False):
         for name, colour in zip(names, COLOURS, strict=False):
             for other, marker in ((False, "."), (True, "x")):
@@ -56,7 +56,7 @@ def _measures(models: pd.DataFrame, measures: list[str], figure: Figure) -> None
                 label = name.rpartition("/")[2] if not other and measure == measures[0] else None
                 axes.scatter(some[measure], 100 * some["glue"], s=8, marker=marker, color=colour, label=label, lw=0.8)
         axes.set_title(measure, fontsize=SMALL)
-    for axes in list(panels)[len(measures) :]:
+    for axes in panels[len(measures) :]:
         axes.set_axis_off()
     figure.supylabel("score × 100", fontsize=SMALL)
     figure.legend(loc="outside lower center", ncols=len(names))
@@ -71,12 +71,14 @@ def residuals_picture(residuals: pd.DataFrame) -> Picture:
 def _residuals(residuals: pd.DataFrame, figure: Figure) -> None:
     for axes, label in zip(figure.subplots(1, 2, sharey=True), ("alone", "architecture"), strict=True):
         expected = residuals["glue"] - residuals[f"residual_{label}"]
-        for (_, some), colour in zip(residuals.groupby("architecture", sort=False), COLOURS, strict=False):
-            axes.scatter(100 * expected[some.index], 100 * some[f"residual_{label}"], s=8, color=colour)
+        for (name, some), colour in zip(residuals.groupby("architecture", sort=False), COLOURS, strict=False):
+            named = str(name).rpartition("/")[2] if label == "alone" else None
+            axes.scatter(100 * expected[some.index], 100 * some[f"residual_{label}"], s=8, color=colour, label=named)
         axes.axhline(0.0, color=GREY, linewidth=0.6)
         axes.set_title("without the architecture" if label == "alone" else "with the architecture")
         axes.set_xlabel("expected score × 100")
     figure.axes[0].set_ylabel("residual × 100")
+    figure.legend(loc="outside lower center", ncols=3)
 
 
 def matrix_picture(matrix: pd.DataFrame) -> Picture:

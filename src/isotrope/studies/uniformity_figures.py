@@ -59,11 +59,12 @@ def _points(frame: pd.DataFrame, by: str, of: str, column: str, figure: Figure) 
     groups, kinds = list(dict.fromkeys(frame[by])), list(dict.fromkeys(frame[of]))
     for number, kind in enumerate(kinds):
         some = frame[frame[of] == kind].set_index(by)
-        at = [groups.index(group) + 0.7 * (number / max(len(kinds), 1) - 0.5) for group in some.index]
+        at = [groups.index(group) + 0.7 * ((number + 0.5) / len(kinds) - 0.5) for group in some.index]
         colour = COLOURS[number % len(COLOURS)]
         axes.vlines(at, some["low"].astype(float), some["high"].astype(float), color=colour, linewidth=0.8)
         marker = "os^Dv"[number // len(COLOURS) % 5]
         axes.scatter(at, some[column].astype(float), s=9, color=colour, marker=marker, label=kind)
+    axes.set_xlim(-0.5, len(groups) - 0.5)
     axes.set_xticks(range(len(groups)), groups, rotation=20 if len(groups) > 4 else 0)
     axes.set_ylabel("score × 100")
     figure.legend(loc="outside right center", fontsize=SMALL)
