@@ -214,8 +214,43 @@ def test_a_sequence_that_is_all_padding_stays_finite() -> None:
 def test_places_that_hold_no_rows_of_tokens_are_refused() -> None:
     model = network("xlnet")
     nn.attach(model)
-    with pytest.raises(InputError, match=r"XLNetModel at this place have shape \(7, 3, 16\), expected \(sequences"):
+    with pytest.raises(InputError, match=r"XLNetModel at this place have shape \(7, 3, 16\), expected \(3, 7\) and"):
         model(**batch())
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "electra"])
+def test_blocks_that_see_a_part_of_the_tokens_at_a_time_are_refused(family: str) -> None:
+    model = network(family, chunk_size_feed_forward=4)
+    nn.attach(model)
+    with pytest.raises(InputError, match=r"have shape \(2, 4, 16\), expected \(2, 8\) .* chunk_size_feed_forward to 0"):
+        model(**batch((8, 4), 8))
+
+
+def test_fewer_rows_than_the_mask_has_are_refused() -> None:
+    """Whisper halves what it hears: its mask says nothing of the rows that are left."""
+    model = network("whisper")
+    nn.attach(model, at="encoder.layers")
+    heard = {"input_features": torch.randn(2, 8, 20), "decoder_input_ids": torch.ones(2, 3, dtype=torch.long)}
+    assert torch.isfinite(run(model, **heard)).all()
+    with pytest.raises(InputError, match=r"attention mask has shape \(2, 20\), expected \(2, 10\)"):
+        model.encoder(heard["input_features"], attention_mask=torch.ones(2, 20))
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_with_a_cache_the_mask_of_the_tokens_that_are_run_counts(left: bool) -> None:
+    model, inputs = network("llama"), batch((7, 6, 5), 7, left=left)
+    place = find(model)
+    ids, mask = inputs["input_ids"], inputs["attention_mask"]
+
+    def last(model: Any) -> list[torch.Tensor]:
+        known = model(input_ids=ids[:, :4], attention_mask=mask[:, :4], use_cache=True).past_key_values
+        rest = {"input_ids": ids[:, 4:], "attention_mask": mask, "past_key_values": known}
+        return seen(model, model.get_submodule(place.module), rest, into=False)
+
+    (after,) = last(model)
+    nn.attach(model)
+    (found,) = last(model)
+    assert_allclose(found, bent(after, mask[:, 4:]), rtol=0, atol=2e-5)
 
 
 def test_masks_of_other_shapes_are_refused() -> None:
