@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import mpmath
 import numpy as np
 import pytest
@@ -227,6 +229,19 @@ def test_padding_changes_nothing(
     assert (leaf.grad[~mask] == 0).all()
 
 
+@pytest.mark.parametrize("t", [7, 12])
+@pytest.mark.parametrize("form", ["shifted", "clipped"])
+def test_gradients_of_a_batch_of_uneven_length_are_those_of_differences(form: str, t: int) -> None:
+    """By torch's own check of every entry, on either Gram side; one sequence has a row twice, one has none."""
+    x, mask = padded([7, 3, 1, 5, 0], t)
+    x[3, 4] = x[3, 0]
+    alpha = torch.tensor(-0.5, dtype=torch.float64, requires_grad=True)
+    found = torch.autograd.gradcheck(
+        lambda rows, strength: soft_decay(rows, strength, form, mask), (x.requires_grad_(), alpha), atol=1e-6, rtol=1e-6
+    )
+    assert found
+
+
 def test_padding_does_not_change_what_counts_as_zero() -> None:
     """A singular value of 100 times the rounding of 9 dimensions, beside so much padding that it would be rounding."""
     x = torch.zeros(1, 2000, 9, dtype=torch.float64)
@@ -374,7 +389,11 @@ def test_a_second_derivative_is_refused_in_words() -> None:
         grad.sum().backward()
 
 
-def test_it_compiles_into_one_graph() -> None:
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.long)])
+def test_it_compiles_into_one_graph(backend: str) -> None:
+    if backend == "inductor" and shutil.which("g++") is None:
+        pytest.skip("this machine has no compiler for what torch.compile writes.")
+
     def model(x: torch.Tensor, alpha: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return (soft_decay(torch.tanh(x), alpha, mask=mask) ** 2).sum()
 
@@ -382,7 +401,7 @@ def test_it_compiles_into_one_graph() -> None:
     strength = torch.tensor(-0.5, dtype=torch.float64, requires_grad=True)
     leaf = x.requires_grad_()
     expected = torch.autograd.grad(model(leaf, strength, mask), [leaf, strength])
-    compiled = torch.compile(model, fullgraph=True, backend="aot_eager", dynamic=True)
+    compiled = torch.compile(model, fullgraph=True, backend=backend, dynamic=True)
     found = torch.autograd.grad(compiled(leaf, strength, mask), [leaf, strength])
     for one, other in zip(found, expected, strict=True):
         assert_allclose(one, other, rtol=1e-12, atol=1e-12)

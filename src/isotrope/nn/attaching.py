@@ -54,6 +54,7 @@ def attach(
     place = find(network, block, at)
     module, owner = network.get_submodule(place.module), network.get_submodule(place.owner)
     _warn_of_looking_ahead(network)
+    _warn_of_adapters(model)
     example = next(module.parameters(), None)
     if example is None:
         example = next(network.parameters())
@@ -197,5 +198,14 @@ def _warn_of_looking_ahead(network: Any) -> None:
         warnings.warn(
             f"{type(network).__name__} predicts next tokens, and SoftDecay mixes all tokens of a sequence, later ones "
             "too: use it where a whole sequence is read, not for training on next tokens.",
+            stacklevel=3,
+        )
+
+
+def _warn_of_adapters(model: Any) -> None:
+    if hasattr(model, "get_base_model"):
+        warnings.warn(
+            "adapters of PEFT are saved without a SoftDecay layer that comes after them: attach first, then name it in "
+            f'the config for get_peft_model, modules_to_save=["{NAME}"].',
             stacklevel=3,
         )
