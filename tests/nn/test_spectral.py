@@ -229,12 +229,12 @@ def test_padding_changes_nothing(
     assert (leaf.grad[~mask] == 0).all()
 
 
-@pytest.mark.parametrize("t", [7, 12])
+@pytest.mark.parametrize("t", [4, 7])
 @pytest.mark.parametrize("form", ["shifted", "clipped"])
 def test_gradients_of_a_batch_of_uneven_length_are_those_of_differences(form: str, t: int) -> None:
     """By torch's own check of every entry, on either Gram side; one sequence has a row twice, one has none."""
-    x, mask = padded([7, 3, 1, 5, 0], t)
-    x[3, 4] = x[3, 0]
+    x, mask = padded([4, 2, 1, 3, 0], t, 5)
+    x[3, 2] = x[3, 0]
     alpha = torch.tensor(-0.5, dtype=torch.float64, requires_grad=True)
     found = torch.autograd.gradcheck(
         lambda rows, strength: soft_decay(rows, strength, form, mask), (x.requires_grad_(), alpha), atol=1e-6, rtol=1e-6
