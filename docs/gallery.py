@@ -18,14 +18,14 @@ PICTURES = Path(__file__).parent / "images" / "report"
 #: Colours that a picture may have: sharp letters, and small files.
 _COLOURS = 128
 
-#: Name, which run, what to bring into view, what to do before, width, height, and whether at night.
+#: Name, which run, what to bring into view, width, height, and whether at night.
 _SHOTS = [
-    ("minilm", 0, None, "", 1180, 640, False),
-    ("smollm2", 1, None, "", 1180, 900, False),
-    ("layers", 1, "#layers", "", 1180, 760, False),
-    ("slider", 1, "#layer .pair", "", 1180, 480, False),
-    ("map", 0, ".map", "document.querySelector('input[value=softdecay][type=radio]')?.click()", 1180, 640, True),
-    ("tokens", 1, "#tokens", "", 1180, 560, True),
+    ("minilm", 0, None, 1180, 620, False),
+    ("smollm2", 1, None, 1180, 860, False),
+    ("layers", 1, "#layers h2", 1180, 820, False),
+    ("slider", 1, "#layer .pair", 1180, 620, False),
+    ("map", 0, ".map", 1180, 760, True),
+    ("tokens", 1, "#tokens h2", 1180, 620, True),
 ]
 
 
@@ -38,10 +38,9 @@ def main(minilm: str, smollm2: str) -> None:
         options.add_argument(flag)
     browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
     PICTURES.mkdir(parents=True, exist_ok=True)
-    for name, run, part, before, width, height, night in _SHOTS:
+    for name, run, part, width, height, night in _SHOTS:
         _appear(browser, width, height, night)
         browser.get((Path((minilm, smollm2)[run]).absolute() / "report.html").as_uri())
-        browser.execute_script(before)
         if part:
             browser.execute_script(
                 "const top = document.querySelector(arguments[0]).getBoundingClientRect().top;"
