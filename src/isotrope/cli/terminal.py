@@ -141,7 +141,7 @@ def _headline(findings: Findings) -> Text:
     count = len(findings.layers)
     width = f"{count} layers of {source.get('width')}" if count > 1 else f"width {source.get('width')}"
     text = Text()
-    text.append(f"{source.get('model') or 'vectors'}{over}", style="bold")
+    text.append(f"{findings.title}{over}", style="bold")
     text.append(f"  {rows:,} rows{texts}, {width}", style="dim")
     return text
 
