@@ -22,7 +22,7 @@ def test_a_study_as_json_and_as_a_folder_that_goes_on(isotrope: Command, tmp_pat
     found = json.loads(isotrope(*given, *folder, "--json").out)
     assert found["study"] == "norm-variance"
     assert any(claim["where"] == "Eq. 13" and claim["outcome"] == "agrees" for claim in found["claims"])
-    assert (tmp_path / "s" / "study.md").is_file()
+    assert (tmp_path / "s" / "study.html").is_file()
     refused = isotrope(*given, *folder)
     assert refused.code == 2
     assert "already holds a study" in refused.err

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_glue import write_task
 
 import isotrope
 from isotrope.errors import InputError, StoreError
 from isotrope.evaluation import glue_training
 from isotrope.evaluation.glue_result import GlueEvaluation
 from isotrope.evaluation.glue_runs import GlueRun, read_runs
+from small_glue import write_task
 
 DATA = Path(os.environ.get("ISOTROPE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 

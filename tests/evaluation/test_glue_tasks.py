@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from small_glue import write_task
 
 from isotrope.errors import InputError
 from isotrope.evaluation.glue_tasks import TASKS, read_tasks
+from small_glue import write_task
 
 DATA = Path(os.environ.get("ISOTROPE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -40,10 +42,11 @@ def test_every_table_is_there_as_csv_json_and_page(tmp_path: Path) -> None:
         {"layer": 0, "value": 0.25},
         {"layer": 1, "value": None},
     ]
-    page = (tmp_path / "s/study.md").read_text()
+    page = (tmp_path / "s/study.html").read_text()
     assert "Numbers of org/two" in page
-    assert "| 0 | 0.25 |" in page
-    assert "**contradicts**, one, Fig. 1: one is not so." in page
+    assert '<td class="number">0</td><td class="number">0.25</td>' in page
+    assert re.search(r"otherwise than the paper says.*one is not so\..*\(one, Fig\. 1\)", page, re.DOTALL)
+    assert 'href="parts/two/numbers.csv"' in page
     whole = json.loads((tmp_path / "s/study.json").read_text())
     assert [claim["part"] for claim in whole["claims"]] == ["one", "org/two"]
     assert whole["tables"]["one"]["numbers"][0] == {"layer": 0, "value": 0.25}
@@ -92,10 +95,10 @@ def test_figures_stand_beside_the_tables_and_in_the_page(tmp_path: Path) -> None
     assert (place / "line.svg").read_text().startswith("<?xml")
     assert (place / "line.pdf").read_bytes().startswith(b"%PDF")
     assert not (place / "none.svg").exists()
-    page = (tmp_path / "s/study.md").read_text()
-    assert "![A line.](parts/one/line.svg)" in page
+    page = (tmp_path / "s/study.html").read_text()
+    (picture,) = re.findall(r'alt="A line\." src="data:image/svg\+xml;base64,([^"]+)"', page)
+    assert base64.b64decode(picture) == (place / "line.svg").read_bytes()
     assert "The figure none was not drawn: there is nothing to draw." in page
-    assert "](above/parts/one/line.svg)" in study.to_markdown("above/")
     again = run([Task("org/one", make)], tmp_path / "s", resume=True)
     assert again.to_dict()["figures"] == study.to_dict()["figures"]
     assert [figure["reason"] for figure in study.to_dict()["figures"]["org/one"]] == [None, "there is nothing to draw."]
@@ -104,3 +107,21 @@ def test_figures_stand_beside_the_tables_and_in_the_page(tmp_path: Path) -> None
 def test_figures_of_a_run_have_its_captions(tmp_path: Path) -> None:
     (picture,) = of_run(tmp_path, ["drift"])
     assert picture.title.startswith("Mean cosine against the norm of the mean")
+
+
+def test_a_long_table_is_cut_in_the_page_and_whole_in_its_file(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": range(100)})
+    run([Task("one", lambda: Made([Table("numbers", "Many", frame)]))], tmp_path / "s")
+    page = (tmp_path / "s/study.html").read_text()
+    assert "The first 10 of 100 rows" in page
+    assert page.count('<td class="number">') == 10
+    assert len(pd.read_csv(tmp_path / "s/parts/one/numbers.csv")) == 100
+
+
+def test_what_a_model_is_called_is_text_in_the_page(tmp_path: Path) -> None:
+    name = "<script>alert(1)</script>"
+    made = Made([Table("numbers", name, pd.DataFrame({name: [name]}))], [Claim("note", name)])
+    run([Task(name, lambda: made)], tmp_path / "s")
+    page = (tmp_path / "s/study.html").read_text()
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") >= 5

@@ -174,8 +174,8 @@ def test_all_studies_with_one_page_over_them(model: str, tmp_path: Path) -> None
         output=tmp_path / "s", models=[model], text=TEXTS, data=pair_files(tmp_path), quick=True, device="cpu"
     )
     assert [study.name for study in found] == ["uniformity", "anisotropy", "norm-variance"]  # no files of models
-    page = (tmp_path / "s/studies.md").read_text()
-    assert all(study.paper in page for study in found)
+    page = (tmp_path / "s/studies.html").read_text()
+    assert all(study.paper in page and f'href="{study.name}/parts/' in page for study in found)
     assert len(json.loads((tmp_path / "s/studies.json").read_text())["studies"]) == 3
 
 

@@ -217,7 +217,7 @@ def _run(run: Any, name: str, given: dict[str, Any]) -> None:
         return
     for one in studies:
         _show(one)
-    page = "study.md" if not isinstance(found, list) else "studies.md"
+    page = "study.html" if not isinstance(found, list) else "studies.html"
     typer.echo(f"\nResults: {folder}/ ({page}, parts/ with every table as CSV and JSON, runs/)")
 
 

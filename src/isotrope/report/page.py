@@ -49,7 +49,7 @@ def page(data: dict[str, Any], title: str) -> str:
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    style, script = _file("report.css"), _script()
+    style, script = style_sheet(), _script()
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(_file("report.html"))
     return template.render(
@@ -64,12 +64,18 @@ def page(data: dict[str, Any], title: str) -> str:
     )
 
 
-def policy(style: str, script: str) -> str:
+def policy(style: str, script: str | None = None) -> str:
     """A content security policy: nothing is fetched, and nothing runs but this style and this script."""
+    run = "" if script is None else f"script-src '{_digest(script)}'; "
     return (
-        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
-        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; {run}style-src '{_digest(style)}'; img-src data: blob:; base-uri 'none'; "
+        "form-action 'none'"
     )
+
+
+def style_sheet() -> str:
+    """The look that every page has."""
+    return _file("report.css")
 
 
 def _digest(text: str) -> str:

@@ -14,6 +14,7 @@ from isotrope.studies.anisotropy import anisotropy
 from isotrope.studies.latent_geometry import latent_geometry
 from isotrope.studies.norm_variance import norm_variance
 from isotrope.studies.options import Options
+from isotrope.studies.page import page
 from isotrope.studies.result import Study
 from isotrope.studies.uniformity import uniformity
 
@@ -42,7 +43,7 @@ def all_studies(
     progress: Any = None,
     say: Any = None,
 ) -> list[Study]:
-    """Each study in a folder of its own below `output`, and `studies.md` and `studies.json` over all.
+    """Each study in a folder of its own below `output`, and `studies.html` and `studies.json` over all.
 
     Without the authors' files of latent geometry (`data`), that study is left out. tasks, train_rows: of fine-tuning,
     for the two studies that do.
@@ -55,7 +56,7 @@ def all_studies(
             continue
         more = {"data": data, "tasks": tasks, "train_rows": train_rows} if reads else {}
         done.append(run(output=options.folder / name, **given, **more))
-    write_text(options.folder / "studies.md", "\n".join(study.to_markdown(f"{study.name}/") for study in done))
+    write_text(options.folder / "studies.html", page(done, options.folder))
     everything = {"studies": [study.to_dict() for study in done]}
     write_text(options.folder / "studies.json", json.dumps(everything, indent=1, ensure_ascii=False, allow_nan=False))
     return done

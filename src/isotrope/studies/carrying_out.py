@@ -15,6 +15,7 @@ from isotrope.errors import StoreError
 from isotrope.pipeline import Progress
 from isotrope.provenance import provenance
 from isotrope.store import told, write_folder, write_frame, write_text
+from isotrope.studies.page import page
 from isotrope.studies.pictures import Picture, draw_all
 from isotrope.studies.result import Claim, Drawn, Part, Study, Table, plain
 
@@ -81,7 +82,7 @@ def carry_out(
     progress: Progress | None = None,
     first: Callable[[], None] | None = None,
 ) -> Study:
-    """Do all tasks that are not done yet, and write study.json and study.md beside their tables and figures.
+    """Do all tasks that are not done yet, and write study.json and study.html beside their tables and figures.
 
     first: called once the folder is known to be right.
     """
@@ -98,7 +99,7 @@ def carry_out(
         parts.append(_part(folder))
     study = Study(name, paper, parts, plain(dict(settings)), provenance(started, plain(dict(settings)), 0))
     write_text(output / "study.json", study.to_json())
-    write_text(output / "study.md", study.to_markdown())
+    write_text(output / "study.html", page([study], output))
     return study
 
 
@@ -134,8 +135,8 @@ def _part(folder: Path) -> Part:
         for t in index["tables"]
     ]
     claims = [Claim(**_numbers(claim)) for claim in index["claims"]]
-    place = f"{folder.parent.name}/{folder.name}"
-    return Part(index["name"], tables, claims, [Drawn(**drawn | {"folder": place}) for drawn in index["figures"]])
+    figures = [Drawn(**drawn) for drawn in index["figures"]]
+    return Part(index["name"], f"{folder.parent.name}/{folder.name}", tables, claims, figures)
 
 
 def _numbers(claim: Mapping[str, Any]) -> dict[str, Any]:

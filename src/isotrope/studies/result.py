@@ -17,9 +17,6 @@ Outcome: TypeAlias = Literal["agrees", "contradicts", "misprint", "note"]
 #: The same in the order in which they are told.
 OUTCOMES: tuple[Outcome, ...] = ("contradicts", "misprint", "agrees", "note")
 
-#: Rows of a table that a page shows; all of them are in its file.
-_SHOWN = 40
-
 
 @dataclass(frozen=True)
 class Claim:
@@ -47,40 +44,22 @@ class Table:
         """Its rows as plain data, None where a number is undefined."""
         return [{str(k): plain(v) for k, v in row.items()} for row in self.frame.to_dict("records")]
 
-    def to_markdown(self) -> str:
-        """The table for people, four digits of each number."""
-        shown = self.frame.head(_SHOWN)
-        lines = ["| " + " | ".join(map(str, shown.columns)) + " |", "|" + "---|" * len(shown.columns)]
-        lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in shown.itertuples(index=False)]
-        rest = len(self.frame) - len(shown)
-        more = [f"\nand {rest:,} more rows in `{self.name}.csv`."] if rest > 0 else []
-        return "\n".join([f"**{self.title}**\n", *lines, *more])
-
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure of a part. title: what it shows. reason: why it could not be drawn, None where it was.
-
-    folder: where its files are, below the study's.
-    """
+    """A figure of a part. title: what it shows. reason: why it could not be drawn, None where it was."""
 
     name: str
     title: str
     reason: str | None = None
-    folder: str = ""
-
-    def to_markdown(self, above: str) -> str:
-        """The figure in a page; above: where the study's folder is from there."""
-        if self.reason is not None:
-            return f"The figure {self.name} was not drawn: {self.reason}"
-        return f"![{self.title}]({above}{self.folder}/{self.name}.svg)\n\n{self.title}"
 
 
 @dataclass(frozen=True)
 class Part:
-    """One finished part of a study."""
+    """One finished part of a study. folder: where its files are, below the study's."""
 
     name: str
+    folder: str = ""
     tables: Sequence[Table] = ()
     claims: Sequence[Claim] = ()
     figures: Sequence[Drawn] = ()
@@ -127,25 +106,6 @@ class Study:
         """The same as one JSON document."""
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
 
-    def to_markdown(self, above: str = "") -> str:
-        """A page: what the paper says and what was found, contradictions first, then every table and figure.
-
-        above: where the study's folder is, from the page's.
-        """
-        said = [f"- **{c.outcome}**, {part}{f', {c.where}' if c.where else ''}: {c.text}" for part, c in self.told]
-        shown = [
-            "\n\n".join(
-                [
-                    f"## {part.name}",
-                    *(t.to_markdown() for t in part.tables),
-                    *(drawn.to_markdown(above) for drawn in part.figures),
-                ]
-            )
-            for part in self.parts
-            if part.tables or part.figures
-        ]
-        return "\n\n".join([f"# Study: {self.name}", self.paper, "\n".join(said), *shown]) + "\n"
-
 
 def plain(value: Any) -> Any:
     """Plain data without NaN and without numpy's own numbers.
@@ -160,10 +120,3 @@ def plain(value: Any) -> Any:
     if hasattr(value, "item") and not getattr(value, "shape", ()):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _cell(value: Any) -> str:
-    value = plain(value)
-    if value is None:
-        return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("|", "\\|")
