@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -14,6 +15,9 @@ from isotrope.studies.result import OUTCOMES, Drawn, Outcome, Part, Study, Table
 
 #: Rows of a long table that the page shows, and the most that it shows of a short one; the files hold all.
 _FIRST, _WHOLE = 10, 60
+
+#: A figure wider than this, in points, is one of several panels and has a line of its own.
+_WIDE = 300
 
 _MEANINGS: dict[Outcome, str] = {
     "contradicts": "What came out otherwise than the paper says",
@@ -44,7 +48,7 @@ def page(studies: Sequence[Study], folder: Path) -> str:
 def _study(study: Study, folder: Path, below: str) -> dict[str, Any]:
     told = {
         outcome: [
-            {"text": claim.text, "where": f"({part}{f', {claim.where}' if claim.where else ''})"}
+            {"text": _sentence(claim.text), "where": f"({part}{f', {claim.where}' if claim.where else ''})"}
             for part, claim in study.told
             if claim.outcome == outcome
         ]
@@ -74,7 +78,7 @@ def _part(part: Part, folder: Path, below: str, anchor: str) -> dict[str, Any]:
     place = below + part.folder
     return {
         "anchor": anchor,
-        "name": part.name,
+        "name": _sentence(part.name),
         "figures": [_figure(drawn, folder, place) for drawn in part.figures],
         "tables": [_table(table, place) for table in part.tables],
     }
@@ -83,18 +87,22 @@ def _part(part: Part, folder: Path, below: str, anchor: str) -> dict[str, Any]:
 def _figure(drawn: Drawn, folder: Path, place: str) -> dict[str, Any]:
     if drawn.reason is not None:
         return {"name": drawn.name, "reason": drawn.reason}
-    picture = base64.b64encode((folder / place / f"{drawn.name}.svg").read_bytes()).decode("ascii")
-    image = f"data:image/svg+xml;base64,{picture}"
-    return {"title": drawn.title, "reason": None, "image": image, "file": f"{place}/{drawn.name}"}
+    picture = (folder / place / f"{drawn.name}.svg").read_bytes()
+    image = f"data:image/svg+xml;base64,{base64.b64encode(picture).decode('ascii')}"
+    points = re.search(rb'width="([\d.]+)pt"', picture)
+    wide = points is not None and float(points[1]) > _WIDE
+    return {"title": drawn.title, "reason": None, "image": image, "file": f"{place}/{drawn.name}", "wide": wide}
 
 
 def _table(table: Table, place: str) -> dict[str, Any]:
     n = len(table.frame)
     shown = table.frame if n <= _WHOLE else table.frame.head(_FIRST)
+    rows = [[_cell(value) for value in row] for row in shown.itertuples(index=False)]
+    numbers = [all(number for _, number in column) for column in zip(*rows, strict=True)] or [False] * shown.shape[1]
     return {
         "title": table.title,
-        "columns": [str(name).replace("_", " ") for name in shown.columns],
-        "rows": [[_cell(value) for value in row] for row in shown.itertuples(index=False)],
+        "columns": [(str(name).replace("_", " "), number) for name, number in zip(shown.columns, numbers, strict=True)],
+        "rows": rows,
         "rest": f"The first {len(shown)} of {n:,} rows; all as " if n > len(shown) else "As ",
         "file": f"{place}/{table.name}",
     }
@@ -103,8 +111,8 @@ def _table(table: Table, place: str) -> dict[str, Any]:
 def _cell(value: Any) -> tuple[str, bool]:
     """A value for people, four digits of a number, and whether it is one.
 
-    >>> _cell(0.123456), _cell(12345.6), _cell(float("nan")), _cell("raw"), _cell(True)
-    (('0.1235', True), ('12,346', True), ('–', True), ('raw', False), ('yes', False))
+    >>> _cell(0.123456), _cell(12345.6), _cell(float("nan")), _cell("raw"), _cell(-0.5)
+    (('0.1235', True), ('12,346', True), ('–', True), ('raw', False), ('−0.5', True))
     """
     value = plain(value)
     if value is None:
@@ -114,8 +122,15 @@ def _cell(value: Any) -> tuple[str, bool]:
     if isinstance(value, int):
         return f"{value:,}", True
     if isinstance(value, float):
-        return (f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"), True
+        text = f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+        return text.replace("-", "−"), True
     return str(value), False
+
+
+def _sentence(text: str) -> str:
+    """With a capital, where it begins with a plain word and not with a name."""
+    first = text.split(" ", 1)[0]
+    return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
 
 
 @cache
