@@ -27,7 +27,7 @@ def _by_layer(frame: pd.DataFrame, column: str, by: str, label: str, figure: Fig
         axes.plot(range(len(some)), some[column].astype(float), marker=".", color=colour, label=str(name))
     layer_axis(axes, list(dict.fromkeys(frame["layer"])))
     axes.set_ylabel(label)
-    axes.legend(title=by)
+    figure.legend(title=by, loc="outside right upper")
 
 
 def chosen_picture(frame: pd.DataFrame, name: str, by: str, slope: str) -> Picture:
@@ -57,8 +57,14 @@ def _post_norm(frame: pd.DataFrame, figure: Figure) -> None:
         axes.plot(counts, values, marker=".", color=COLOURS[number % len(COLOURS)], label=str(row["layer"]))
     first = float(frame[columns[0]].median())
     axes.plot(counts, [first * (counts[0] / n) ** 0.5 for n in counts], color=GREY, linestyle="--")
+    from matplotlib.ticker import LogLocator
+
     axes.set_xscale("log")
     axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter("")
     axes.set_xlabel("n₀")
     axes.set_ylabel("C.V. of Q")
-    axes.legend(title="layer", ncols=2)
+    figure.legend(title="layer", loc="outside right upper", ncols=1 + len(frame) // 13)
