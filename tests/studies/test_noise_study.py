@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +174,19 @@ def test_no_levels_and_unknown_tasks_are_refused(model: str, data: Path, tmp_pat
         latent_geometry(output=tmp_path / "s", **asked(model, data) | {"levels": []})
     with pytest.raises(InputError, match="did you mean 'rte'"):
         latent_geometry(output=tmp_path / "s", **asked(model, data) | {"tasks": ["rta"]})
-    shutil.rmtree(tmp_path / "s", ignore_errors=True)
+    for level in (-0.1, 1.5, math.nan):
+        with pytest.raises(InputError, match="expected 0 to 1"):
+            latent_geometry(output=tmp_path / "s", **asked(model, data) | {"levels": [0.0, level]})
+    wide = save_model(tmp_path / "wide", "bert", seed=1, hidden_size=32)
+    with pytest.raises(InputError, match="name models of one width"):
+        latent_geometry(output=tmp_path / "s", **asked(model, data) | {"foreign": wide})
+    assert not (tmp_path / "s").exists()
+
+
+def test_levels_are_taken_in_order_and_once(model: str, data: Path, tmp_path: Path) -> None:
+    given = asked(model, data) | {"levels": [0.2, 0.0, 0.2], "seeds": 1, "tasks": [], "quick": True}
+    every = latent_geometry(output=tmp_path / "s", **given).table(f"{model} noise", "models")
+    assert every[every["kind"] == "weights"]["level"].tolist() == [0.0, 0.2]
 
 
 def test_rows_that_are_all_alike_have_no_quantized_measures() -> None:

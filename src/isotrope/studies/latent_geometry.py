@@ -28,7 +28,7 @@ from isotrope.studies.published_models import correlations, published_regression
 from isotrope.studies.representative_sample import SEQUENCES, Representative, representative, sequences
 from isotrope.studies.result import Claim, Study, Table
 from isotrope.studies.space_measures import space_measures
-from isotrope.studies.weight_noise import noisy_rows
+from isotrope.studies.weight_noise import noisy_rows, refuse_width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +86,7 @@ def latent_geometry(
     noise and of training. foreign: a model of the same width whose input embeddings the models get once. train_rows,
     epochs, learning_rate, max_length: of fine-tuning.
     """
-    chosen = tuple(levels) if levels is not None else _QUICK_LEVELS if quick else LEVELS
+    chosen = _shares(levels if levels is not None else _QUICK_LEVELS if quick else LEVELS)
     if seeds < 1 or not chosen:
         raise InputError(f"got {seeds} seeds and {len(chosen)} levels, expected at least one of each.")
     options = Options.among(locals())
@@ -110,6 +110,9 @@ def latent_geometry(
         model: cases(chosen, numbers, number_of_blocks(noise.load(model)), foreign=foreign is not None)
         for model in options.names
     }
+    if noise.foreign is not None:
+        for model in options.names:
+            refuse_width(noise.load(model), noise.load(noise.foreign))
     for model, some in changed.items():
         for case in some:
             todo.append(Task(f"{model} {case.name}", partial(_measured, noise, model, case)))
@@ -121,18 +124,26 @@ def latent_geometry(
     else:
         told = "no model was fine-tuned: there is no glue folder in the data, or no task was asked for."
         todo.append(Task("without scores", lambda: Made((), [Claim("note", told, "Table 2")])))
-    settings = options.settings(levels=list(chosen), seeds=len(numbers), foreign=noise.foreign) | plan.settings()
+    settings = options.settings(levels=chosen, seeds=len(numbers), foreign=noise.foreign) | plan.settings()
     first = partial(_announce, noise, changed)
     return carry_out(
         "latent-geometry", PAPER, todo, settings, options.folder, resume=resume, progress=options.progress, first=first
     )
 
 
+def _shares(levels: Sequence[float]) -> list[float]:
+    """Shares of noise in order, each once."""
+    for level in levels:
+        if not 0.0 <= level <= 1.0:
+            raise InputError(f"the share of noise is {level:g}, expected 0 to 1.")
+    return sorted(set(levels))
+
+
 def _announce(noise: _Noise, changed: dict[str, list[Case]]) -> None:
     """Say how long measuring and fine-tuning will take."""
     options = noise.options
-    most = sum(map(len, changed.values())) / len(changed)
-    options.announce(",".join(TABLE_2), most, sample=_QUICK_ROWS if options.quick else MOST_ROWS, layers="-1")
+    most, rows = sum(map(len, changed.values())) / len(changed), _QUICK_ROWS if options.quick else MOST_ROWS
+    options.announce(",".join(TABLE_2), most, sample=rows, layers="-1", text=noise.drawn()[0].texts)
     times = {model: sum(case.scored for case in some) for model, some in changed.items()}
     noise.plan.announce(options, noise.load, times)
 
