@@ -75,12 +75,13 @@ def test_the_softmax_sharpens_by_one_term_alone(records: list[dict[str, Any]]) -
     raw = records[0]
     assert records[-1]["softmax_max"] > 1.001 * raw["softmax_max"]
     for record in records:
-        for end in ("max", "median", "min", "sequence_max", "sequence_min"):
+        for end in ("max", "median", "min", "sequence_max", "sequence_median", "sequence_min"):
             assert record[f"no_bAx_{end}"] == pytest.approx(raw[f"softmax_{end}"], rel=1e-4)
 
 
-def test_mean_query_is_the_query_of_the_mean(records: list[dict[str, Any]]) -> None:
-    assert max(record["query_mean_error"] for record in records) < 1e-4
+def test_mean_query_is_the_query_of_the_mean_and_so_are_keys(records: list[dict[str, Any]]) -> None:
+    for name in ("query", "key"):
+        assert 0 < max(record[f"{name}_mean_error"] for record in records) < 1e-4
     norms = [record["query_norm"] for record in records]
     assert norms == sorted(norms)
 

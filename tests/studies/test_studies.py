@@ -16,6 +16,7 @@ from isotrope.studies.all_studies import all_studies
 from isotrope.studies.anisotropy import anisotropy
 from isotrope.studies.layer_norms import layer_norms
 from isotrope.studies.norm_variance import norm_variance
+from isotrope.studies.published.uniformity import MISPRINTS
 from isotrope.studies.result import Study
 from isotrope.studies.uniformity import uniformity
 from models import WORDS, save_model, texts
@@ -92,7 +93,12 @@ def test_anisotropy(model: str, tmp_path: Path) -> None:
     assert together["depth"].tolist() == [0.0, 1 / 3, 2 / 3, 1.0]
     assert together["mean_cosine"].tolist() == layers["mean_cosine"].tolist()
     blocks = study.table(f"{model} blocks", "trained_block")
-    assert blocks["block"].nunique() == 2
+    assert list(dict.fromkeys(blocks["block"])) == [f"{model}, block 0", f"{model}, block 1"]
+    rms = float(np.sqrt((rows**2).sum(1).mean()))
+    assert layers["rms_norm"][3] == pytest.approx(rms, rel=1e-5)
+    compared = [claim.text for claim in study.claims if "one order of magnitude" in claim.text]
+    assert compared
+    assert all(f"{layers['rms_norm'].min():.2f} to {layers['rms_norm'].max():.2f}" in text for text in compared)
     assert drawn(study) == {"layers", "mean_cosine", "drift", "fresh_block_0", "trained_block_0", "trained_block_1"}
 
 
@@ -127,7 +133,7 @@ def test_uniformity(model: str, tmp_path: Path) -> None:
     assert set(scores["protocol"]) == {"paper"}
     repaired = study.table(f"{model} repaired", "repaired").set_index("repair")
     assert repaired.loc["whitening", "token_uniformity"] < repaired.loc["none", "token_uniformity"]
-    assert len([c for c in study.claims if c.outcome == "misprint"]) == 6
+    assert len([c for c in study.claims if c.outcome == "misprint"]) == len(MISPRINTS)
     assert json.loads((tmp_path / "s/study.json").read_text())["study"] == "uniformity"
 
     glue = study.table(f"{model} glue", "scores")

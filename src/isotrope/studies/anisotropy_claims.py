@@ -100,6 +100,23 @@ def fixed_point_claims(fixed: pd.DataFrame, width: int | None) -> list[Claim]:
     return claims
 
 
+def length_claims(model: str, fixed: pd.DataFrame, lengths: pd.Series[float]) -> list[Claim]:
+    """Whether fixed points are of the order of the lengths of the model's rows: within ten times. lengths: by layer."""
+    low, high = float(lengths.min()), float(lengths.max())
+    claims = []
+    for row in fixed.to_dict("records"):
+        point = float(row["mean of norms"])
+        if not math.isfinite(point):
+            continue
+        text = (
+            f"{row['block']}: N* is {point:.2f}, rows of the layers of {model} are {low:.2f} to {high:.2f} long "
+            "(root mean square); the paper: of one order of magnitude."
+        )
+        near = low / 10 <= point <= 10 * high
+        claims.append(Claim("agrees" if near else "contradicts", text, "Section 4.2", point))
+    return claims
+
+
 def sign_claims(frame: pd.DataFrame) -> list[Claim]:
     """Whether scores move to either side."""
     up = int((frame["score_mean"] > 0).sum())
