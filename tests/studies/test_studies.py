@@ -131,6 +131,14 @@ def test_uniformity(model: str, tmp_path: Path) -> None:
     scores = study.table(f"{model} sts paper", "scores")
     assert set(scores["repair"]) == {"none", "whitening", "softdecay:alpha=-0.6"}
     assert set(scores["protocol"]) == {"paper"}
+    by = scores.set_index("repair")
+    raw, white, soft = (by.loc[name, "spearman"] for name in ("none", "whitening", "softdecay:alpha=-0.6"))
+    assert by.loc["whitening", "gain %"] == pytest.approx(100 * (white - raw) / raw)
+    gained = study.table(f"{model} sts paper", "differences")
+    gained = gained[gained["metric"] == "spearman"].set_index(["repair", "against"])["difference"]
+    assert gained["softdecay:alpha=-0.6", "whitening"] == pytest.approx(soft - white)
+    assert gained["softdecay:alpha=-0.6", "none"] == pytest.approx(soft - raw)
+    assert len(gained) == 3
     repaired = study.table(f"{model} repaired", "repaired").set_index("repair")
     assert repaired.loc["whitening", "token_uniformity"] < repaired.loc["none", "token_uniformity"]
     assert len([c for c in study.claims if c.outcome == "misprint"]) == len(MISPRINTS)
@@ -149,6 +157,9 @@ def test_uniformity(model: str, tmp_path: Path) -> None:
     others = study.table(f"{model} other blocks", "other_blocks")
     assert others["softdecay"].tolist() == ["none", "block 0", "block 1", "block 2"]
     assert others["spearman"].nunique() == 4
+    trained = study.table(f"{model} simcse", "contrastive").set_index("method")["spearman"]
+    assert trained["none"] == others["spearman"][0]
+    assert trained.nunique() == 3
     parts = study.table(f"{model} parts off", "parts_off")
     layers = study.table(f"{model} layers", "layers")
     same = parts[parts["model"] == "whole"]["rank_one_residual"].to_numpy()

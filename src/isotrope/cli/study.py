@@ -161,6 +161,9 @@ def latent_geometry(
     foreign: Annotated[
         str | None, typer.Option(help="Model of the same width whose input embeddings are tried.", show_default="none")
     ] = None,
+    others: Annotated[
+        str | None, typer.Option(help="Checkpoints of the models' kinds, taken as they are.", show_default="none")
+    ] = None,
     train_rows: TrainRows = None,
     epochs: Epochs = 3,
     learning_rate: LearningRate = 2e-5,
@@ -181,7 +184,7 @@ def latent_geometry(
 
     del given["context"]
     given["levels"] = None if levels is None else _numbers(levels, "shares of noise", float)
-    _run(run, "latent-geometry", given | {"tasks": _listed(tasks)})
+    _run(run, "latent-geometry", given | {"tasks": _listed(tasks), "others": _listed(others) or []})
 
 
 def _listed(text: str | None) -> list[str] | None:
