@@ -36,7 +36,27 @@ def test_what_cannot_be_is_said_in_one_sentence(
     isotrope: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ISOTROPE_DATA", raising=False)
-    assert "name it with --data" in isotrope("study", "latent-geometry", "-o", str(tmp_path / "a")).err
+    model = save_model(tmp_path / "small", "bert")
+    (tmp_path / "words.txt").write_text("\n".join(texts(20)))
+    (tmp_path / "empty.txt").write_text("")
+    read = ["--text", tmp_path / "words.txt", "--quick"]
+    for asked, said in (
+        (["latent-geometry"], "name it with --data"),
+        (["norm-variance", *read, "--models", tmp_path / "none"], "there is no model folder"),
+        (["norm-variance", *read, "--models", f"{model},{model}/"], "names of their own"),
+        (["norm-variance", "--models", model, "--text", tmp_path / "empty.txt"], "is empty"),
+        (["norm-variance", *read, "--models", model, "--texts", "-3"], "expected 1 or more"),
+        (["anisotropy", *read, "--models", model, "--width", "200"], "a multiple of 64"),
+        (["anisotropy", *read, "--models", model, "--blocks", "7"], "has blocks 0 to 2"),
+        (["anisotropy", *read, "--models", model, "--blocks", "x"], "expected numbers"),
+        (["uniformity", *read, "--models", model, "--seeds", "0"], "got 0 seeds"),
+        (["all", tmp_path / "none", *read], "there is no model folder"),
+    ):
+        for more in ([], ["--json"]):
+            refused = isotrope("study", *asked, *more, "-o", tmp_path / "out", "--device", "cpu")
+            assert refused.code == 2, asked
+            assert said in refused.err
+            assert not (tmp_path / "out").exists()
     assert "name it with -o" in isotrope("study", "anisotropy", "--resume").err
     result = isotrope("study", "latent-geometry", "predict", "m", "--data", str(tmp_path))
     assert result.code == 2

@@ -121,6 +121,19 @@ def test_differences_are_to_no_repair_and_corrected(bert: Path, sets: Path) -> N
     assert all(d.p_corrected >= d.p for d in found.differences)
 
 
+def test_differences_may_be_to_another_repair(bert: Path, sets: Path) -> None:
+    given = {"model": bert, "data": sets, "repairs": ["centering", "whitening"], "device": "cpu"}
+    to_raw, to_other = evaluate_sts(**given), evaluate_sts(**given, against="whitening")
+    score = {(s.set, s.repair): s.spearman for s in to_raw.scores}
+    assert {(s.set, s.repair): s.spearman for s in to_other.scores} == score
+    assert {d.repair for d in to_other.differences} == {"none", "centering"}
+    for d in to_other.differences:
+        if d.metric == "spearman":
+            assert d.difference == pytest.approx(score[d.set, d.repair] - score[d.set, "whitening"])
+    with pytest.raises(InputError, match="no 'flow' to compare with"):
+        evaluate_sts(**given, against="flow")
+
+
 def test_results_as_data(bert: Path, sets: Path) -> None:
     found = isotrope.evaluate_sts(model=bert, data=sets, repairs=["centering"], seed=3)
     again = isotrope.evaluate_sts(model=bert, data=sets, repairs=["centering"], seed=3)

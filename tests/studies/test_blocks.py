@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from isotrope.sources.models import load
 from isotrope.sources.states import hidden_states
+from isotrope.studies.anisotropy_claims import block_claims
 from isotrope.studies.block_under_bias import Inputs, fixed_points, under_bias
 from isotrope.studies.blocks import TransformerBlock, fresh_block, same_scores, trained_block
 from models import save_model
@@ -75,14 +77,28 @@ def test_the_softmax_sharpens_by_one_term_alone(records: list[dict[str, Any]]) -
     raw = records[0]
     assert records[-1]["softmax_max"] > 1.001 * raw["softmax_max"]
     for record in records:
-        for end in ("max", "median", "min", "sequence_max", "sequence_min"):
+        for end in ("max", "median", "min", "sequence_max", "sequence_median", "sequence_min"):
             assert record[f"no_bAx_{end}"] == pytest.approx(raw[f"softmax_{end}"], rel=1e-4)
 
 
-def test_mean_query_is_the_query_of_the_mean(records: list[dict[str, Any]]) -> None:
-    assert max(record["query_mean_error"] for record in records) < 1e-4
+def test_mean_query_is_the_query_of_the_mean_and_so_are_keys(records: list[dict[str, Any]]) -> None:
+    for name in ("query", "key"):
+        assert 0 < max(record[f"{name}_mean_error"] for record in records) < 1e-4
     norms = [record["query_norm"] for record in records]
     assert norms == sorted(norms)
+
+
+def test_what_the_paper_says_of_queries_and_keys(records: list[dict[str, Any]]) -> None:
+    """They grow with the bias; at initialisation x has mean 0, and so has Wx, whose cosines then are 0 on average."""
+    frame = pd.DataFrame(records).assign(block="fresh")
+    said = {claim.text: claim for claim in block_claims(frame, 128) if claim.where == "Fig. 8"}
+    grows = [claim.outcome for text, claim in said.items() if "grows" in text]
+    assert grows == ["agrees", "agrees"]
+    (alike,) = (claim for text, claim in said.items() if "without a bias" in text)
+    assert alike.outcome == "contradicts"
+    assert abs(alike.ours) < 0.02
+    falling = frame.assign(key_norm=frame["key_norm"].to_numpy()[::-1])
+    assert [c.outcome for c in block_claims(falling, 128) if "norm of keys" in c.text] == ["contradicts"]
 
 
 def test_without_a_crossing_there_is_no_fixed_point(block: TransformerBlock) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from isotrope.evaluation import glue_training
 from isotrope.evaluation.glue import evaluate_glue
 from isotrope.sources.models import load
 from isotrope.studies.changed_models import cases
-from isotrope.studies.latent_geometry import latent_geometry
+from isotrope.studies.latent_geometry import _shares, latent_geometry
 from isotrope.studies.noise_results import of_all_models
 from isotrope.studies.published.latent_geometry import TABLE_2
 from isotrope.studies.space_measures import space_measures
@@ -131,10 +130,14 @@ def test_the_time_is_told_before(model: str, data: Path, tmp_path: Path) -> None
 def test_embeddings_of_another_model_are_tried(model: str, data: Path, tmp_path: Path) -> None:
     other = save_model(tmp_path / "other", "bert", seed=5)
     given = asked(model, data) | {"foreign": other, "levels": [0.0], "seeds": 1, "tasks": ["rte"]}
-    every = latent_geometry(output=tmp_path / "s", **given).table(f"{model} noise", "models")
+    study = latent_geometry(output=tmp_path / "s", **given, others=[f"{other}/"])
+    every = study.table(f"{model} noise", "models")
     assert every["kind"].tolist() == ["weights", "shuffled embeddings", "foreign embeddings", "untrained"]
     assert every["glue"].notna().all()
     assert every["eee"].nunique() == 4
+    checkpoint = study.table(f"{other} checkpoint seed 0", "measured")
+    assert checkpoint["eee"].item() not in every["eee"].tolist()
+    assert study.table(f"{other} checkpoint seed 0 glue", "scores")["glue"].notna().all()
 
 
 def test_regressions_know_the_model_that_noise_was_added_to() -> None:
@@ -146,7 +149,10 @@ def test_regressions_know_the_model_that_noise_was_added_to() -> None:
             kind = "weights" if number < 6 else "untrained"
             values = {name: rng.normal() for name in TABLE_2}
             glue = 0.4 + more + 0.1 * values["vrm"]
-            rows.append({"model": model, "kind": kind, "level": 0.1, "seed": number, "glue": glue} | values)
+            rows.append(
+                {"model": model, "architecture": model, "kind": kind, "level": 0.1, "seed": number, "glue": glue}
+                | values
+            )
     tables, *_ = of_all_models(pd.DataFrame(rows))
     by = {table.name: table.frame for table in tables}
     fitted = by["regressions"].set_index("regression")
@@ -175,7 +181,19 @@ def test_no_levels_and_unknown_tasks_are_refused(model: str, data: Path, tmp_pat
         latent_geometry(output=tmp_path / "s", **asked(model, data) | {"levels": []})
     with pytest.raises(InputError, match="did you mean 'rte'"):
         latent_geometry(output=tmp_path / "s", **asked(model, data) | {"tasks": ["rta"]})
-    shutil.rmtree(tmp_path / "s", ignore_errors=True)
+    for level in (-0.1, 1.5, math.nan):
+        with pytest.raises(InputError, match="expected 0 to 1"):
+            latent_geometry(output=tmp_path / "s", **asked(model, data) | {"levels": [0.0, level]})
+    wide = save_model(tmp_path / "wide", "bert", seed=1, hidden_size=32)
+    with pytest.raises(InputError, match="name models of one width"):
+        latent_geometry(output=tmp_path / "s", **asked(model, data) | {"foreign": wide})
+    with pytest.raises(InputError, match="no regression is for it"):
+        latent_geometry(output=tmp_path / "s", **asked(model, data) | {"others": [wide]})
+    assert not (tmp_path / "s").exists()
+
+
+def test_levels_are_taken_in_order_and_once() -> None:
+    assert _shares([0.2, 0.0, 0.2]) == [0.0, 0.2]
 
 
 def test_rows_that_are_all_alike_have_no_quantized_measures() -> None:

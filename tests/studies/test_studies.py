@@ -16,6 +16,7 @@ from isotrope.studies.all_studies import all_studies
 from isotrope.studies.anisotropy import anisotropy
 from isotrope.studies.layer_norms import layer_norms
 from isotrope.studies.norm_variance import norm_variance
+from isotrope.studies.published.uniformity import MISPRINTS
 from isotrope.studies.result import Study
 from isotrope.studies.uniformity import uniformity
 from models import WORDS, save_model, texts
@@ -92,7 +93,12 @@ def test_anisotropy(model: str, tmp_path: Path) -> None:
     assert together["depth"].tolist() == [0.0, 1 / 3, 2 / 3, 1.0]
     assert together["mean_cosine"].tolist() == layers["mean_cosine"].tolist()
     blocks = study.table(f"{model} blocks", "trained_block")
-    assert blocks["block"].nunique() == 2
+    assert list(dict.fromkeys(blocks["block"])) == [f"{model}, block 0", f"{model}, block 1"]
+    rms = float(np.sqrt((rows**2).sum(1).mean()))
+    assert layers["rms_norm"][3] == pytest.approx(rms, rel=1e-5)
+    compared = [claim.text for claim in study.claims if "one order of magnitude" in claim.text]
+    assert compared
+    assert all(f"{layers['rms_norm'].min():.2f} to {layers['rms_norm'].max():.2f}" in text for text in compared)
     assert drawn(study) == {"layers", "mean_cosine", "drift", "fresh_block_0", "trained_block_0", "trained_block_1"}
 
 
@@ -125,9 +131,17 @@ def test_uniformity(model: str, tmp_path: Path) -> None:
     scores = study.table(f"{model} sts paper", "scores")
     assert set(scores["repair"]) == {"none", "whitening", "softdecay:alpha=-0.6"}
     assert set(scores["protocol"]) == {"paper"}
+    by = scores.set_index("repair")
+    raw, white, soft = (by.loc[name, "spearman"] for name in ("none", "whitening", "softdecay:alpha=-0.6"))
+    assert by.loc["whitening", "gain %"] == pytest.approx(100 * (white - raw) / raw)
+    gained = study.table(f"{model} sts paper", "differences")
+    gained = gained[gained["metric"] == "spearman"].set_index(["repair", "against"])["difference"]
+    assert gained["softdecay:alpha=-0.6", "whitening"] == pytest.approx(soft - white)
+    assert gained["softdecay:alpha=-0.6", "none"] == pytest.approx(soft - raw)
+    assert len(gained) == 3
     repaired = study.table(f"{model} repaired", "repaired").set_index("repair")
     assert repaired.loc["whitening", "token_uniformity"] < repaired.loc["none", "token_uniformity"]
-    assert len([c for c in study.claims if c.outcome == "misprint"]) == 6
+    assert len([c for c in study.claims if c.outcome == "misprint"]) == len(MISPRINTS)
     assert json.loads((tmp_path / "s/study.json").read_text())["study"] == "uniformity"
 
     glue = study.table(f"{model} glue", "scores")
@@ -143,6 +157,9 @@ def test_uniformity(model: str, tmp_path: Path) -> None:
     others = study.table(f"{model} other blocks", "other_blocks")
     assert others["softdecay"].tolist() == ["none", "block 0", "block 1", "block 2"]
     assert others["spearman"].nunique() == 4
+    trained = study.table(f"{model} simcse", "contrastive").set_index("method")["spearman"]
+    assert trained["none"] == others["spearman"][0]
+    assert trained.nunique() == 3
     parts = study.table(f"{model} parts off", "parts_off")
     layers = study.table(f"{model} layers", "layers")
     same = parts[parts["model"] == "whole"]["rank_one_residual"].to_numpy()

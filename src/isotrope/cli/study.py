@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from isotrope.studies.result import Study
 
 study = typer.Typer(name="study", help="Repeat a paper's experiments on your models, its numbers beside yours.")
+
+_Number = TypeVar("_Number", int, float)
 
 Models: TypeAlias = Annotated[
     str | None,
@@ -79,6 +81,10 @@ def anisotropy(
     text: Text = None,
     texts: Texts = None,
     width: Annotated[int, typer.Option(help="Of the fresh block.")] = 768,
+    blocks: Annotated[
+        str | None,
+        typer.Option(help="Of the models, e.g. 0,3,-1, put under a bias.", show_default="first and middle"),
+    ] = None,
     quick: Quick = False,
     seed: Seed = 0,
     batch_size: space.BatchSize = None,
@@ -91,7 +97,7 @@ def anisotropy(
     given = locals()
     from isotrope.studies.anisotropy import anisotropy as run
 
-    _run(run, "anisotropy", given)
+    _run(run, "anisotropy", given | {"blocks": None if blocks is None else _numbers(blocks, "blocks", int)})
 
 
 @study.command("norm-variance")
@@ -155,6 +161,9 @@ def latent_geometry(
     foreign: Annotated[
         str | None, typer.Option(help="Model of the same width whose input embeddings are tried.", show_default="none")
     ] = None,
+    others: Annotated[
+        str | None, typer.Option(help="Checkpoints of the models' kinds, taken as they are.", show_default="none")
+    ] = None,
     train_rows: TrainRows = None,
     epochs: Epochs = 3,
     learning_rate: LearningRate = 2e-5,
@@ -174,8 +183,8 @@ def latent_geometry(
     from isotrope.studies.latent_geometry import latent_geometry as run
 
     del given["context"]
-    given["levels"] = None if levels is None else _numbers(levels)
-    _run(run, "latent-geometry", given | {"tasks": _listed(tasks)})
+    given["levels"] = None if levels is None else _numbers(levels, "shares of noise", float)
+    _run(run, "latent-geometry", given | {"tasks": _listed(tasks), "others": _listed(others) or []})
 
 
 def _listed(text: str | None) -> list[str] | None:
@@ -185,13 +194,13 @@ def _listed(text: str | None) -> list[str] | None:
     return None if text is None else [] if text == "none" else listed(text)
 
 
-def _numbers(text: str) -> list[float]:
+def _numbers(text: str, what: str, kind: type[_Number]) -> list[_Number]:
     from isotrope.errors import InputError
 
     try:
-        return [float(part) for part in text.split(",")]
+        return [kind(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(f"got the shares of noise {text!r}, expected numbers with commas between.") from None
+        raise InputError(f"got the {what} {text!r}, expected numbers with commas between.") from None
 
 
 def _run(run: Any, name: str, given: dict[str, Any]) -> None:

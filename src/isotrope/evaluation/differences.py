@@ -12,7 +12,7 @@ from isotrope.evaluation.significance import Compared, corrected
 
 @dataclass(frozen=True, slots=True)
 class PointDifference:
-    """A repair's score less that without one, in points (per cent), with its 95 % interval and p-values.
+    """A repair's score less that without one, or another's, in points, with its 95 % interval and p-values.
 
     p_corrected: after Holm, for all differences of the evaluation. significant: whether that is below 0.05.
     """

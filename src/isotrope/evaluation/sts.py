@@ -15,7 +15,7 @@ from isotrope.evaluation.metrics import CORRELATIONS, Correlation, Vector
 from isotrope.evaluation.pairs import PairSet, read_sets
 from isotrope.evaluation.significance import Compared, average, compare
 from isotrope.evaluation.sts_result import StsEvaluation, StsScore
-from isotrope.evaluation.treatments import OWN, Treatment, treatments
+from isotrope.evaluation.treatments import OWN, RAW, Treatment, treatments
 from isotrope.pipeline import Progress
 from isotrope.provenance import provenance
 from isotrope.repairs import Repair
@@ -44,6 +44,7 @@ def evaluate_sts(
     data: str | Path | None = None,
     sets: Sequence[str] | None = None,
     repairs: Sequence[str | Path | Repair] = (),
+    against: str = RAW,
     fit_text: str | Path | Sequence[str] = OWN,
     layers: str | int | Sequence[int | str] | None = None,
     pooling: str = "mean",
@@ -62,16 +63,19 @@ def evaluate_sts(
 
     model: hub id, folder or GGUF file; None for the embedded default. data: folder of the sets, see
     `isotrope.evaluation.pairs`; None for that of ISOTROPE_DATA, without that the hub. sets: names, by default all that
-    are there. repairs: see `isotrope.evaluation.treatments`. fit_text: "own", or any text that a scan reads. layers:
+    are there. repairs: see `isotrope.evaluation.treatments`. against: the one of them, or "none" for no repair, that
+    stands first in each set and that differences are to. fit_text: "own", or any text that a scan reads. layers:
     averaged; by default the last, or for the protocol "paper" 1 and last. protocol: "concatenated" (one correlation
-    over all pairs of a set; Gao et al. 2021) or "paper" (the plain mean over a year's subsets; Yan et al. 2022). The
-    first score of each set is that without a repair, and the differences are to it.
+    over all pairs of a set; Gao et al. 2021) or "paper" (the plain mean over a year's subsets; Yan et al. 2022).
     """
     given, started, told = locals(), datetime.now(timezone.utc), progress or (lambda *_: None)
     if not 0 <= seed < 2**31:
         raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
     found = read_sets(sets, data, protocol)
     tried = treatments(repairs, seed=seed, model=EMBEDDED if model is None else str(model))
+    if against not in {treatment.name for treatment in tried}:
+        raise InputError(f"there is no {against!r} to compare with; name one of the repairs, or none.")
+    tried.sort(key=lambda treatment: treatment.name != against)
     corpus = None if isinstance(fit_text, str) and fit_text == OWN else open_corpus(fit_text)
     default = "all" if parse(pooling).layers else LAYERS[protocol]
     encoder = Encoder(Input.among(given | {"layers": default if layers is None else layers}))

@@ -22,9 +22,9 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 class WordSource:
     """The rows of a text source averaged over the tokens of each word (Yamagiwa and Shimodaira 2024, Eq. 33).
 
-    A word's type is its tokens; `tokens_of[type]` says how many. Tokens that the tokenizer added are left out. A token
-    continues the word before it if it says so (`##`), or, in vocabularies that mark beginnings (`Ġ`, `▁`), if it has no
-    mark and begins with a letter or a digit.
+    A word's type is its tokens. Tokens that the tokenizer added are left out. A token continues the word before it if
+    it says so (`##`), or, in vocabularies that mark beginnings (`Ġ`, `▁`), if it has no mark and begins with a letter
+    or a digit.
     """
 
     def __init__(self, source: TextSource) -> None:
@@ -33,7 +33,6 @@ class WordSource:
         self.width, self.unit, self.total = source.width, source.unit, source.total
         names = source.loaded.tokenizer.convert_ids_to_tokens(range(len(source.loaded.tokenizer)))
         self.continues = continuing([str(name) for name in names])
-        self.tokens_of: dict[int, int] = {}
         self._spelled: dict[int, str] = {}
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
@@ -72,10 +71,10 @@ class WordSource:
         types = hashed.astype(np.int64)
         for at in np.unique(types, return_index=True)[1]:
             number = int(types[at])
-            if number not in self.tokens_of:
+            if number not in self._spelled:
                 pieces = token[begin[at] : begin[at] + count[at]]
                 names = self.source.loaded.tokenizer.convert_ids_to_tokens(pieces.tolist())
-                self.tokens_of[number], self._spelled[number] = int(count[at]), " ".join(map(str, names))
+                self._spelled[number] = " ".join(map(str, names))
         return types
 
     def token_names(self, tokens: NDArray[np.int64]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -45,14 +46,17 @@ def all_studies(
 ) -> list[Study]:
     """Each study in a folder of its own below `output`, and `studies.html` and `studies.json` over all.
 
-    Without the authors' files of latent geometry (`data`), that study is left out. tasks, train_rows: of fine-tuning,
-    for the two studies that do.
+    Without the authors' files of latent geometry (`data`), that study is left out with a warning. tasks,
+    train_rows: of fine-tuning, for the two studies that do.
     """
     options = Options.among(locals())
     given = {f.name: getattr(options, f.name) for f in fields(Options) if f.name not in ("output", "data", "texts")}
     done = []
     for name, (run, reads) in STUDIES.items():
         if name == "latent-geometry" and not _has_models(options):
+            warnings.warn(
+                f"the study {name} is left out: the data (--data) hold no latent_geometry folder", stacklevel=2
+            )
             continue
         more = {"data": data, "tasks": tasks, "train_rows": train_rows} if reads else {}
         done.append(run(output=options.folder / name, **given, **more))

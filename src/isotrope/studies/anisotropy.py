@@ -12,10 +12,22 @@ from isotrope.errors import InputError
 from isotrope.findings import Findings
 from isotrope.measures import get
 from isotrope.repairs.collecting import saved_summary
-from isotrope.studies.anisotropy_claims import block_claims, drift_claims, fixed_point_claims, sign_claims
+from isotrope.studies.anisotropy_claims import (
+    block_claims,
+    drift_claims,
+    fixed_point_claims,
+    length_claims,
+    sign_claims,
+)
 from isotrope.studies.anisotropy_figures import block_pictures, layers_picture
 from isotrope.studies.block_under_bias import LENGTH, NORMS, SEQUENCES, Inputs, fixed_points, under_bias
-from isotrope.studies.blocks import TransformerBlock, fresh_block, number_of_blocks, trained_block
+from isotrope.studies.blocks import (
+    TransformerBlock,
+    fresh_block,
+    number_of_blocks,
+    refuse_block_width,
+    trained_block,
+)
 from isotrope.studies.carrying_out import Made, Task, carry_out, finished
 from isotrope.studies.options import Options
 from isotrope.studies.pictures import of_run
@@ -43,6 +55,7 @@ def anisotropy(
     text: str | Path | Sequence[str] | None = None,
     texts: int | None = None,
     width: int = 768,
+    blocks: Sequence[int] | None = None,
     quick: bool = False,
     seed: int = 0,
     batch_size: int | None = None,
@@ -53,19 +66,30 @@ def anisotropy(
 ) -> Study:
     """Mean cosine and drift of every layer, and what a fresh block and the models' blocks do under a common bias.
 
-    models, text, texts: as for `norm_variance`. width: of the fresh block, 768 as BERT's. quick: fewer rows and norms.
+    models, text, texts: as for `norm_variance`. width: of the fresh block, 768 as BERT's. blocks: of the models, by
+    number, negative ones from the end; None for the first and the middle one. quick: fewer rows and norms.
     """
     options = Options.among(locals())
+    refuse_block_width(width)
     tasks = [Task(f"{model} layers", partial(_layers, options, model)) for model in options.names]
     tasks.append(Task("all layers", partial(_together, options)))
     tasks.append(Task("fresh block", partial(_fresh, options, width)))
     tasks.append(Task("fresh block signs", partial(_signs, options, width)))
-    tasks += [Task(f"{model} blocks", partial(_trained, options, model)) for model in options.names]
-    settings = options.settings(width=width)
-    first = partial(options.announce, ",".join(_BY_LAYER), 1.0)
+    tasks += [Task(f"{model} blocks", partial(_trained, options, model, blocks)) for model in options.names]
+    settings = options.settings(width=width, blocks=None if blocks is None else list(blocks))
+    first = partial(_first, options, blocks)
     return carry_out(
         "anisotropy", PAPER, tasks, settings, options.folder, resume=resume, progress=progress, first=first
     )
+
+
+def _first(options: Options, blocks: Sequence[int] | None) -> None:
+    """Refuse blocks that a model does not have; say how long reading will take."""
+    for model in options.names if blocks and not options.resume else ():
+        loaded = options.input(model).load()
+        for number in blocks or ():
+            trained_block(loaded, number)
+    options.announce(",".join(_BY_LAYER), 1.0)
 
 
 def _layers(options: Options, model: str) -> Made:
@@ -122,15 +146,18 @@ def _fresh(options: Options, width: int) -> Made:
     return _biased("fresh", options, [block], sequences, length, norms, width)
 
 
-def _trained(options: Options, model: str) -> Made:
-    """The same for the first and the middle block of a model."""
+def _trained(options: Options, model: str, numbers: Sequence[int] | None) -> Made:
+    """The same for blocks of a model, and their fixed points beside the lengths of the model's own rows."""
     sequences, length, norms = _QUICK if options.quick else _TRAINED
     try:
         loaded = options.input(model).load()
-        blocks = [trained_block(loaded, n) for n in sorted({0, number_of_blocks(loaded) // 2})]
+        chosen = numbers or sorted({0, number_of_blocks(loaded) // 2})
+        blocks = [trained_block(loaded, n) for n in chosen]
     except InputError as error:
         return Made((), [Claim("note", str(error), "Section 4")])
-    return _biased("trained", options, blocks, sequences, length, norms, None)
+    made = _biased("trained", options, blocks, sequences, length, norms, None)
+    lengths = finished(options.folder, f"{model} layers").tables[0].frame["rms_norm"].astype(float)
+    return made._replace(claims=[*made.claims, *length_claims(model, made.tables[1].frame, lengths)])
 
 
 def _biased(

@@ -20,10 +20,17 @@ _NEAR = 0.1
 _SHARPER = 1.002
 
 
+#: What a curve that has become flat may fall by, as a share of its height.
+_FLAT = 1e-3
+
+#: The mean cosine from which rows are called anisotropic.
+_ALIKE = 0.2
+
+
 def drift_claims(model: str, layers: pd.DataFrame, drift: pd.DataFrame) -> list[Claim]:
     """Whether some layer is anisotropic, and whether drift goes with it."""
     worst = layers.iloc[int(layers["mean_cosine"].to_numpy().argmax())]
-    found = bool(worst["mean_cosine"] > 0.2)
+    found = bool(worst["mean_cosine"] > _ALIKE)
     text = f"the highest mean cosine of {model} is {worst['mean_cosine']:.3f}, in layer {worst['layer']}"
     said = "the paper finds some anisotropic layer in almost every transformer"
     claims = [Claim("agrees" if found else "contradicts", f"{text}; {said}.", "Figs. 1 to 4", worst["mean_cosine"])]
@@ -59,7 +66,33 @@ def block_claims(frame: pd.DataFrame, width: int | None) -> list[Claim]:
     text += f", not at {levels}" if levels else ""
     said = "the paper: slightly higher at every level"
     claims.append(Claim("agrees" if above.all() else "contradicts", f"{text}; {said}.", "Fig. 6a"))
-    return claims + _sharpness_claims(name, frame)
+    return claims + _growth_claims(name, frame) + _sharpness_claims(name, frame)
+
+
+def _growth_claims(name: str, frame: pd.DataFrame) -> list[Claim]:
+    """Whether the mean output, queries and keys grow with the bias, and are alike without one."""
+    claims = []
+    for column, what, where in (
+        ("output_mean_norm", "the norm of the mean output", "Fig. 6b"),
+        ("query_norm", "the mean norm of queries", "Fig. 8"),
+        ("key_norm", "the mean norm of keys", "Fig. 8"),
+    ):
+        values = frame[column].astype(float)
+        if values.isna().any():
+            continue
+        grows = bool((values.diff().dropna() >= -_FLAT * values.max()).all() and values.iloc[-1] > values.iloc[0])
+        text = (
+            f"{name}: {what} goes from {values.iloc[0]:.3g} to {values.iloc[-1]:.3g}; the paper: it grows with the bias"
+        )
+        claims.append(Claim("agrees" if grows else "contradicts", f"{text}.", where))
+    first = frame.iloc[0]
+    both = [float(first[f"{kind}_cosine"]) for kind in ("query", "key")]
+    if first["bias_norm"] == 0 and all(map(math.isfinite, both)):
+        text = f"{name}: without a bias queries have a mean cosine of {both[0]:.3f} and keys of {both[1]:.3f}"
+        alike = min(both) > _ALIKE
+        said = "the paper: anisotropic even then"
+        claims.append(Claim("agrees" if alike else "contradicts", f"{text}; {said}.", "Fig. 8", min(both)))
+    return claims
 
 
 def _sharpness_claims(name: str, frame: pd.DataFrame) -> list[Claim]:
@@ -97,6 +130,23 @@ def fixed_point_claims(fixed: pd.DataFrame, width: int | None) -> list[Claim]:
         near = abs(norms - expected) <= _NEAR
         said = f"expected √(d(1 − {INITIAL}²)) = {expected:.2f} for a fresh block"
         claims.append(Claim("agrees" if near else "contradicts", f"{text}; {said}.", "Section 4.2", norms, expected))
+    return claims
+
+
+def length_claims(model: str, fixed: pd.DataFrame, lengths: pd.Series[float]) -> list[Claim]:
+    """Whether fixed points are of the order of the lengths of the model's rows: within ten times. lengths: by layer."""
+    low, high = float(lengths.min()), float(lengths.max())
+    claims = []
+    for row in fixed.to_dict("records"):
+        point = float(row["mean of norms"])
+        if not math.isfinite(point):
+            continue
+        text = (
+            f"{row['block']}: N* is {point:.2f}, rows of the layers of {model} are {low:.2f} to {high:.2f} long "
+            "(root mean square); the paper: of one order of magnitude."
+        )
+        near = low / 10 <= point <= 10 * high
+        claims.append(Claim("agrees" if near else "contradicts", text, "Section 4.2", point))
     return claims
 
 

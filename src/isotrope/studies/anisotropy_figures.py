@@ -48,20 +48,37 @@ def block_pictures(name: str, frame: pd.DataFrame) -> list[Picture]:
 #: The panels: title, and columns with their labels.
 _PANELS: tuple[tuple[str, dict[str, str]], ...] = (
     ("mean cosine", {"input_cosine": "input", "output_cosine": "output"}),
-    ("mean norm", {"input_norm": "input", "output_norm": "output"}),
+    (
+        "norm",
+        {
+            "input_norm": "input, mean of norms",
+            "output_norm": "output, mean of norms",
+            "input_mean_norm": "input, norm of mean",
+            "output_mean_norm": "output, norm of mean",
+        },
+    ),
     ("score before the softmax", {"score_mean": "mean", "score_deviation": "deviation"}),
     ("queries and keys, norm", {"query_norm": "queries", "key_norm": "keys"}),
     ("queries and keys, cosine", {"query_cosine": "queries", "key_cosine": "keys"}),
-    ("largest weight of a position", {"softmax_max": "all terms", "no_bAx_max": "without bᵀAx"}),
+    (
+        "largest weight",
+        {
+            "softmax_max": "of a position",
+            "no_bAx_max": "the same without bᵀAx",
+            "softmax_sequence_max": "of a sequence",
+            "no_bAx_sequence_max": "the same without bᵀAx",
+        },
+    ),
 )
 
 
 def _block(frame: pd.DataFrame, figure: Figure) -> None:
     panels = figure.subplots(2, 3).flat
     for axes, (title, columns) in zip(panels, _PANELS, strict=True):
-        for (column, label), colour in zip(columns.items(), (BLUE, ORANGE), strict=True):
+        for number, (column, label) in enumerate(columns.items()):
             if column in frame and frame[column].notna().any():
-                axes.plot(frame["bias_norm"], frame[column].astype(float), color=colour, marker=".", label=label)
+                how = {"color": (BLUE, ORANGE)[number % 2], "linestyle": ("-", "--")[number // 2], "marker": "."}
+                axes.plot(frame["bias_norm"], frame[column].astype(float), label=label, **how)
         axes.set_title(title)
         axes.set_xlabel("norm of the bias")
         if axes.lines:

@@ -24,6 +24,9 @@ SEQUENCES, LENGTH = 16, 512
 #: How near a fixed point is found.
 _NEAR = 0.02
 
+#: Of the weights of a softmax: by position, and of a whole sequence.
+_ENDS = ("max", "median", "min", "sequence_max", "sequence_median", "sequence_min")
+
 _QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
@@ -89,7 +92,7 @@ def _at(block: TransformerBlock, inputs: Inputs, norm: float) -> dict[str, Any]:
     record |= _averaged([_scores(seen) for seen in every])
     record |= _averaged([_sharpness(seen.softmax, "softmax") for seen in every])
     record |= _heads(every, "query") | _heads(every, "key")
-    record["query_mean_error"] = _mean_error(block, every)
+    record |= _mean_errors(block, every)
     record |= _averaged([_without_term(block, seen, rows, bias) for seen, rows in zip(every, inputs.rows, strict=True)])
     return record
 
@@ -121,6 +124,7 @@ def _sharpness(softmax: Any, name: str) -> dict[str, float]:
         f"{name}_median": float(values.median(-1).values.mean()),
         f"{name}_min": float(values.amin(-1).mean()),
         f"{name}_sequence_max": float(values.max()),
+        f"{name}_sequence_median": float(values.median()),
         f"{name}_sequence_min": float(values.min()),
     }
 
@@ -137,20 +141,26 @@ def _heads(every: Sequence[Seen], name: str) -> dict[str, float]:
     return {f"{name}_norm": float(np.mean(norms)), f"{name}_cosine": float(np.mean(cosines))}
 
 
-def _mean_error(block: TransformerBlock, every: Sequence[Seen]) -> float:
-    """How far E(Q) is from W_Q x̄ + b_Q, as a share of its length: the paper's Eq. 1."""
+def _mean_errors(block: TransformerBlock, every: Sequence[Seen]) -> dict[str, float]:
+    """How far E(Q) is from W_Q x̄ + b_Q, and E(K) from W_K x̄ + b_K, as shares of their lengths: the paper's Eq. 1."""
     import torch
 
-    if any(seen.query is None for seen in every):
-        return math.nan
-    rows, query = torch.cat([seen.query_input for seen in every]), torch.cat([seen.query for seen in every], dim=1)
+    names = ("query", "key")
+    none = {f"{name}_mean_error": math.nan for name in names}
+    if any(seen.query is None or seen.key is None for seen in every):
+        return none
+    rows = torch.cat([seen.query_input for seen in every])
     projected = block.projected(torch.stack([rows.mean(0), rows[0]]))
     if projected is None:
-        return math.nan
-    # Differences of two queries have no bias: q(x̄) − q(x₀) = W_Q (x̄ − x₀).
-    expected = projected[0][:, 0] - projected[0][:, 1] + query[:, 0]
-    mean = query.mean(dim=1)
-    return float((mean - expected).norm() / mean.norm())
+        return none
+    errors = {}
+    for name, weighted in zip(names, projected, strict=True):
+        given = torch.cat([getattr(seen, name) for seen in every], dim=1)
+        mean = given.mean(dim=1)
+        # Differences of two queries have no bias: q(x̄) − q(x₀) = W_Q (x̄ − x₀).
+        expected = weighted[:, 0] - weighted[:, 1] + given[:, 0]
+        errors[f"{name}_mean_error"] = float((mean - expected).norm() / mean.norm())
+    return errors
 
 
 def _without_term(block: TransformerBlock, seen: Seen, rows: Any, bias: Any) -> dict[str, float]:
@@ -161,7 +171,7 @@ def _without_term(block: TransformerBlock, seen: Seen, rows: Any, bias: Any) -> 
     """
     import torch
 
-    names = [f"no_bAx_{end}" for end in ("max", "median", "min", "sequence_max", "sequence_min")]
+    names = [f"no_bAx_{end}" for end in _ENDS]
     if not same_scores(seen) or not torch.equal(seen.query_input, rows + bias):
         return dict.fromkeys(names, math.nan)
     projected, of_bias = block.projected(rows), block.projected(bias[None])

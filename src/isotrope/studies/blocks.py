@@ -67,11 +67,18 @@ class TransformerBlock:
         return query, key
 
 
+def refuse_block_width(width: int) -> None:
+    """Refuse a width that attention heads of 64, or one of less, do not divide."""
+    if width < 1 or (width > 64 and width % 64):
+        raise InputError(f"the width of the fresh block is {width}, expected 1 to 64, or a multiple of 64.")
+
+
 def fresh_block(width: int = 768, seed: int = 0, vocabulary: int = 30_522) -> TransformerBlock:
     """A block and an embedding table built and initialised as BERT's (Devlin et al. 2019)."""
     import torch
     from transformers import BertConfig, BertModel
 
+    refuse_block_width(width)
     heads = max(1, width // 64)
     config = BertConfig(
         hidden_size=width,

@@ -47,9 +47,9 @@ def slug(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._=-]+", "-", Path(name).name).strip("-.") or "part"
 
 
-def prepare(output: Path, settings: Mapping[str, Any], *, resume: bool) -> None:
-    """Refuse a folder that holds another study, or that cannot be written; then write down what is studied."""
-    path, wanted = output / _SETTINGS, plain(dict(settings))
+def refuse(output: Path, wanted: Mapping[str, Any], *, resume: bool) -> None:
+    """Refuse a folder that holds another study, or that cannot be written. wanted: the settings of this one."""
+    path = output / _SETTINGS
     if path.exists():
         if not resume:
             raise StoreError(
@@ -68,7 +68,6 @@ def prepare(output: Path, settings: Mapping[str, Any], *, resume: bool) -> None:
         there = there.parent
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise StoreError(f"nothing can be written into {str(there)!r}; give another folder with -o.")
-    write_text(path, json.dumps(wanted, indent=1))
 
 
 def carry_out(
@@ -84,12 +83,13 @@ def carry_out(
 ) -> Study:
     """Do all tasks that are not done yet, and write study.json and study.html beside their tables and figures.
 
-    first: called once the folder is known to be right.
+    first: called once the folder is known to be right; what it refuses leaves nothing behind.
     """
-    started, parts = datetime.now(timezone.utc), []
-    prepare(output, settings, resume=resume)
+    started, parts, wanted = datetime.now(timezone.utc), [], plain(dict(settings))
+    refuse(output, wanted, resume=resume)
     if first is not None:
         first()
+    write_text(output / _SETTINGS, json.dumps(wanted, indent=1))
     for number, task in enumerate(tasks):
         folder = output / "parts" / slug(task.name)
         if not (folder / _PART).exists():
@@ -97,7 +97,7 @@ def carry_out(
                 progress(f"part {number + 1} of {len(tasks)}: {task.name}", 0, None)
             _write(folder, task.name, task.make())
         parts.append(_part(folder))
-    study = Study(name, paper, parts, plain(dict(settings)), provenance(started, plain(dict(settings)), 0))
+    study = Study(name, paper, parts, wanted, provenance(started, wanted, 0))
     write_text(output / "study.json", study.to_json())
     write_text(output / "study.html", page([study], output))
     return study

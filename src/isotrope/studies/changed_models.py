@@ -17,8 +17,11 @@ SMALL, ONE_BLOCK, ROWS = "weights, small noise", "one block", "rows"
 
 SHUFFLED, FOREIGN, UNTRAINED = "shuffled embeddings", "foreign embeddings", "untrained"
 
+#: Another checkpoint as it is.
+CHECKPOINT = "checkpoint"
+
 #: Models that are not made by noise, on which regressions are tried.
-OTHERS = (SHUFFLED, FOREIGN, UNTRAINED)
+OTHERS = (SHUFFLED, FOREIGN, UNTRAINED, CHECKPOINT)
 
 _SMALL_DEVIATION = 0.02
 
@@ -57,7 +60,7 @@ class Case:
         if self.kind == FOREIGN:
             assert foreign is not None
             return foreign_embeddings(loaded, foreign)
-        if self.kind == ROWS:
+        if self.kind in (ROWS, CHECKPOINT):
             return loaded
         deviation = _SMALL_DEVIATION if self.kind == SMALL else 1.0
         return noisy(loaded, self.level, self.seed, deviation=deviation, block=self.block)
@@ -73,6 +76,6 @@ def cases(levels: Sequence[float], seeds: Sequence[int], blocks: int, *, foreign
     """
     first, noise = seeds[0], [level for level in levels if level]
     made = [Case(WEIGHTS, level, seed) for level in levels for seed in seeds]
-    made += [Case(kind, math.nan, first) for kind in OTHERS if foreign or kind != FOREIGN]
+    made += [Case(kind, math.nan, first) for kind in (SHUFFLED, *([FOREIGN] if foreign else []), UNTRAINED)]
     made += [Case(kind, level, first) for kind in (ROWS, SMALL) for level in noise]
     return made + [Case(ONE_BLOCK, noise[len(noise) // 2], first, block) for block in range(blocks if noise else 0)]

@@ -16,7 +16,7 @@ from isotrope.sources.corpora import open_corpus
 from isotrope.sources.models import EMBEDDED, Loaded
 from isotrope.studies.blocks import number_of_blocks
 from isotrope.studies.carrying_out import Made, Task, carry_out, finished, slug
-from isotrope.studies.changed_models import FOREIGN, ROWS, Case, cases
+from isotrope.studies.changed_models import CHECKPOINT, FOREIGN, ROWS, Case, cases
 from isotrope.studies.fine_tuning_plan import FineTuning
 from isotrope.studies.glue_prediction import CORPUS, last_layer
 from isotrope.studies.glue_prediction import ROWS as MOST_ROWS
@@ -28,7 +28,7 @@ from isotrope.studies.published_models import correlations, published_regression
 from isotrope.studies.representative_sample import SEQUENCES, Representative, representative, sequences
 from isotrope.studies.result import Claim, Study, Table
 from isotrope.studies.space_measures import space_measures
-from isotrope.studies.weight_noise import noisy_rows
+from isotrope.studies.weight_noise import noisy_rows, refuse_width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +67,7 @@ def latent_geometry(
     levels: Sequence[float] | None = None,
     seeds: int = 3,
     foreign: str | Path | None = None,
+    others: Sequence[str | Path] = (),
     train_rows: int | None = None,
     epochs: int = Training.epochs,
     learning_rate: float = Training.learning_rate,
@@ -83,10 +84,11 @@ def latent_geometry(
 
     data: a folder with `latent_geometry/` and, for scores, `glue/`. text: of the sequences. tasks: of GLUE, by default
     all that are there; none of them where the list is empty. levels: shares of noise; seeds: so many from `seed` on, of
-    noise and of training. foreign: a model of the same width whose input embeddings the models get once. train_rows,
-    epochs, learning_rate, max_length: of fine-tuning.
+    noise and of training. foreign: a model of the same width whose input embeddings the models get once. others:
+    checkpoints of the models' kinds and widths, taken as they are. train_rows, epochs, learning_rate, max_length: of
+    fine-tuning.
     """
-    chosen = tuple(levels) if levels is not None else _QUICK_LEVELS if quick else LEVELS
+    chosen = _shares(levels if levels is not None else _QUICK_LEVELS if quick else LEVELS)
     if seeds < 1 or not chosen:
         raise InputError(f"got {seeds} seeds and {len(chosen)} levels, expected at least one of each.")
     options = Options.among(locals())
@@ -110,29 +112,44 @@ def latent_geometry(
         model: cases(chosen, numbers, number_of_blocks(noise.load(model)), foreign=foreign is not None)
         for model in options.names
     }
+    if noise.foreign is not None:
+        for model in options.names:
+            refuse_width(noise.load(model), noise.load(noise.foreign))
+    kinds = {model: model for model in options.names} | _kinds(noise, [str(other).rstrip("/") for other in others])
+    changed |= {other: [Case(CHECKPOINT, math.nan, seed)] for other in kinds if other not in changed}
     for model, some in changed.items():
         for case in some:
             todo.append(Task(f"{model} {case.name}", partial(_measured, noise, model, case)))
             if noise.plan.names and case.scored:
                 todo.append(Task(f"{model} {case.name} glue", partial(_fine_tuned, noise, model, case)))
-        todo.append(Task(f"{model} noise", partial(_noisy, noise, model, some)))
+        if model in options.names:
+            todo.append(Task(f"{model} noise", partial(_noisy, noise, model, some)))
     if noise.plan.names:
-        todo.append(Task("own models", partial(_own, noise, changed)))
+        todo.append(Task("own models", partial(_own, noise, changed, kinds)))
     else:
         told = "no model was fine-tuned: there is no glue folder in the data, or no task was asked for."
         todo.append(Task("without scores", lambda: Made((), [Claim("note", told, "Table 2")])))
-    settings = options.settings(levels=list(chosen), seeds=len(numbers), foreign=noise.foreign) | plan.settings()
+    more = {"others": sorted(changed.keys() - set(options.names))} if others else {}
+    settings = options.settings(levels=chosen, seeds=len(numbers), foreign=noise.foreign) | more | plan.settings()
     first = partial(_announce, noise, changed)
     return carry_out(
         "latent-geometry", PAPER, todo, settings, options.folder, resume=resume, progress=options.progress, first=first
     )
 
 
+def _shares(levels: Sequence[float]) -> list[float]:
+    """Shares of noise in order, each once."""
+    for level in levels:
+        if not 0.0 <= level <= 1.0:
+            raise InputError(f"the share of noise is {level:g}, expected 0 to 1.")
+    return sorted(set(levels))
+
+
 def _announce(noise: _Noise, changed: dict[str, list[Case]]) -> None:
     """Say how long measuring and fine-tuning will take."""
     options = noise.options
-    most = sum(map(len, changed.values())) / len(changed)
-    options.announce(",".join(TABLE_2), most, sample=_QUICK_ROWS if options.quick else MOST_ROWS, layers="-1")
+    most, rows = sum(map(len, changed.values())) / len(changed), _QUICK_ROWS if options.quick else MOST_ROWS
+    options.announce(",".join(TABLE_2), most, sample=rows, layers="-1", text=noise.drawn()[0].texts)
     times = {model: sum(case.scored for case in some) for model, some in changed.items()}
     noise.plan.announce(options, noise.load, times)
 
@@ -236,7 +253,29 @@ def _noisy(noise: _Noise, model: str, some: Sequence[Case]) -> Made:
     return of_one_model(model, _joined(noise, model, some))
 
 
-def _own(noise: _Noise, changed: dict[str, list[Case]]) -> Made:
+def _own(noise: _Noise, changed: dict[str, list[Case]], kinds: dict[str, str]) -> Made:
     import pandas as pd
 
-    return of_all_models(pd.concat([_joined(noise, m, some) for m, some in changed.items()], ignore_index=True))
+    every = [_joined(noise, m, some).assign(architecture=kinds[m]) for m, some in changed.items()]
+    return of_all_models(pd.concat(every, ignore_index=True))
+
+
+def _kinds(noise: _Noise, others: Sequence[str]) -> dict[str, str]:
+    """For each other checkpoint the model that it is of the kind and width of."""
+    names = noise.options.names
+    if len({slug(name) for name in (*names, *others)}) < len(names) + len(others):
+        raise InputError(
+            f"the checkpoints {', '.join(others)} do not all have names of their own; rename or drop some."
+        )
+    shapes = {_shape(noise.load(name)): name for name in reversed(names)}
+    for other in others:
+        if _shape(noise.load(other)) not in shapes:
+            raise InputError(
+                f"{other} is of another kind or width than {', '.join(names)}, so that no regression is for it; "
+                "name a checkpoint like one of the models."
+            )
+    return {other: shapes[_shape(noise.load(other))] for other in others}
+
+
+def _shape(loaded: Loaded) -> tuple[str, int]:
+    return str(loaded.model.config.model_type), int(loaded.model.config.hidden_size)

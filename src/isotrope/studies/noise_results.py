@@ -69,10 +69,10 @@ def _rank(frame: pd.DataFrame, one: str, two: str) -> float:
 
 
 def of_all_models(every: pd.DataFrame) -> Made:
-    """Tables 1 and 2, Figs. 3 to 8 from our own runs; the architecture is the model that noise was added to."""
+    """Tables 1 and 2, Figs. 3 to 8 from our own runs; the architecture is the model that was changed, or is like it."""
     scored = every.dropna(subset=["glue"])
     models = scored[scored["kind"].isin((WEIGHTS, *OTHERS))].copy()
-    models["other"], models["architecture"] = models["kind"] != WEIGHTS, models["model"]
+    models["other"] = models["kind"] != WEIGHTS
     noisy = models[~models["other"]]
     if len(noisy) < _FEWEST:
         text = f"{len(noisy)} noisy models were scored; correlations need {_FEWEST}, so that there are none."

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from isotrope.drawing.curve import layer_axis
 from isotrope.drawing.style import COLOURS, GREY, PAGE
-from isotrope.studies.pictures import Picture, drawing
+from isotrope.studies.pictures import Picture, by_layer, drawing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,26 +19,16 @@ OF_RUN = {
 }
 
 
-def _by_layer(frame: pd.DataFrame, column: str, by: str, label: str, figure: Figure) -> None:
-    """A line over layers for each value of a column."""
-    axes = figure.subplots()
-    for (name, some), colour in zip(frame.groupby(by, sort=False), COLOURS, strict=False):
-        axes.plot(range(len(some)), some[column].astype(float), marker=".", color=colour, label=str(name))
-    layer_axis(axes, list(dict.fromkeys(frame["layer"])))
-    axes.set_ylabel(label)
-    figure.legend(title=by, loc="outside right upper")
-
-
 def chosen_picture(frame: pd.DataFrame, name: str, by: str, slope: str) -> Picture:
     """Slope of V on M by layer for other choices of types or parts of the text. slope: its column."""
     title = f"Slope of V on M by layer, by {by}."
-    return drawing(name, title, partial(_by_layer, frame, slope, by, "slope of V on M"), width=PAGE)
+    return drawing(name, title, partial(by_layer, frame, by, slope, "slope of V on M"), width=PAGE)
 
 
 def words_picture(frame: pd.DataFrame) -> Picture:
     """Fig. 22: Q of words of several tokens over that of words of one."""
     title = "Mean Q of words of several tokens, as a share of that of words of one, by layer (Fig. 22)."
-    return drawing("words", title, partial(_by_layer, frame, "Q_ratio", "tokens", "Q / Q of one token"))
+    return drawing("words", title, partial(by_layer, frame, "tokens", "Q_ratio", "Q / Q of one token"))
 
 
 def post_norm_picture(frame: pd.DataFrame) -> Picture:

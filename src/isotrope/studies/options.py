@@ -51,6 +51,8 @@ class Options:
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**31:
             raise InputError(f"the seed is {self.seed}, expected 0 to {2**31 - 1:,}.")
+        if self.texts is not None and self.texts < 1:
+            raise InputError(f"the number of texts is {self.texts}, expected 1 or more.")
         if len({slug(name) for name in self.names}) < len(self.names):
             raise InputError(
                 f"the models {', '.join(self.names)} do not all have names of their own; rename or drop some."
@@ -69,8 +71,8 @@ class Options:
 
     @property
     def names(self) -> list[str]:
-        """The models' names; the embedded one has its own."""
-        return [str(model) for model in self.models] or [EMBEDDED]
+        """The models' names, without the slash that may end a folder's; the embedded one has its own."""
+        return [str(model).rstrip("/") or "/" for model in self.models] or [EMBEDDED]
 
     def settings(self, **more: Any) -> dict[str, Any]:
         """What must be the same for a study to be continued."""
@@ -111,11 +113,18 @@ class Options:
         return scan_source(source, options, run=run, resume=True, checkpoint_every=every, progress=self.progress)
 
     def announce(self, measures: str, times: float, *, sample: int = 20_000, **reading: Any) -> None:
-        """Say about how long scans take, so many times one of each model, by the models' first batches."""
-        if self.say is None or self.resume:
+        """Say about how long scans take, so many times one of each model, by the models' first batches.
+
+        All models and the text are opened for it, whether or not anybody listens: what cannot be read is refused here.
+        """
+        if self.resume:
             return
         wanted = choose(measures, sample=sample, seed=self.seed)
         sources = (self.source(model, **reading) for model in self.names)
+        if self.say is None:
+            for _ in sources:
+                pass
+            return
         seconds = times * sum(plan(source, wanted.measures, wanted.wanted).seconds for source in sources)
         self.say(f"reading and measuring will take about {duration(seconds)}; what is done stays done")
 

@@ -8,11 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isotrope.drawing.style import COLUMN, style
+from isotrope.drawing.curve import layer_axis
+from isotrope.drawing.style import COLOURS, COLUMN, style
 from isotrope.errors import InputError, MissingExtra
 from isotrope.studies.result import Drawn
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 #: The files that each figure is written as.
@@ -42,6 +44,16 @@ def _made(draw: Callable[[Figure], None], width: float, height: float) -> Figure
         figure = Figure(figsize=(width, height), layout="constrained")
         draw(figure)
     return figure
+
+
+def by_layer(frame: pd.DataFrame, by: str, column: str, label: str, figure: Figure) -> None:
+    """A line of a column over layers for each value of another one. label: of the column."""
+    axes = figure.subplots()
+    for (name, some), colour in zip(frame.groupby(by, sort=False), COLOURS, strict=False):
+        axes.plot(range(len(some)), some[column].astype(float), marker=".", color=colour, label=str(name))
+    layer_axis(axes, list(dict.fromkeys(frame["layer"])))
+    axes.set_ylabel(label)
+    figure.legend(title=by, loc="outside right upper")
 
 
 def of_run(run: Path, names: Sequence[str]) -> list[Picture]:

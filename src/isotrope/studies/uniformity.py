@@ -30,7 +30,8 @@ from isotrope.studies.published.uniformity import MISPRINTS, SETS, TABLE_1, TABL
 from isotrope.studies.rank_bound import rank_bound
 from isotrope.studies.result import Claim, Study, Table
 from isotrope.studies.uniformity_ablations import other_blocks, parts_off, positions, time_of_svd
-from isotrope.studies.uniformity_claims import best_alpha, bound_claims, depth_claims, sts_claims
+from isotrope.studies.uniformity_claims import FIXED, WHITENING, best_alpha, bound_claims, depth_claims, sts_claims
+from isotrope.studies.uniformity_contrastive import contrastive
 from isotrope.studies.uniformity_figures import OF_RUN, bound_picture, sts_picture, tsne_picture
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ _BY_LAYER = (
 
 #: α of SoftDecay: the paper searches these on the test sets (footnote 5), and fixes −0.6 in Appendix B.
 ALPHAS = (-0.2, -0.4, -0.6, -0.8, -1.0)
-FIXED = "softdecay:alpha=-0.6"
 
 #: Pairs of which t-SNE is drawn, about, and the directions that whitening keeps there: all of them would make every two
 #: of so few rows equally far apart.
@@ -96,7 +96,7 @@ def uniformity(
         parts = {"layers": _layers, "bound": _bound, "parts off": parts_off, "svd time": time_of_svd}
         if options.data_root is not None:
             parts |= {f"sts {protocol}": partial(_sts, protocol=protocol) for protocol in PROTOCOLS}
-            parts |= {"repaired": _repaired, "tsne": _tsne, "other blocks": other_blocks}
+            parts |= {"repaired": _repaired, "tsne": _tsne, "other blocks": other_blocks, "simcse": contrastive}
         todo += [Task(f"{model} {name}", partial(make, options, model)) for name, make in parts.items()]
         if plan.data:
             todo.append(Task(f"{model} positions", partial(positions, options, plan, model)))
@@ -161,8 +161,8 @@ def _sets(options: Options) -> list[str] | None:
 
 def _repairs(options: Options) -> list[str]:
     if options.quick:
-        return ["whitening", FIXED]
-    return ["whitening", "whitening:dimensions=256", "flow", *(f"softdecay:alpha={alpha:g}" for alpha in ALPHAS)]
+        return [WHITENING, FIXED]
+    return [WHITENING, "whitening:dimensions=256", "flow", *(f"softdecay:alpha={alpha:g}" for alpha in ALPHAS)]
 
 
 def _sts(options: Options, model: str, protocol: str) -> Made:
@@ -173,10 +173,16 @@ def _sts(options: Options, model: str, protocol: str) -> Made:
     how = {"protocol": protocol, "seed": options.seed, "device": options.device, "batch_size": options.batch_size}
     found = evaluate_sts(**place, **how, repairs=_repairs(options), progress=options.progress)  # type: ignore[arg-type]
     scores, differences = found.to_frame(), found.to_frame("differences")
+    beside = evaluate_sts(**place, **how, repairs=[WHITENING, FIXED], against=WHITENING, progress=options.progress)  # type: ignore[arg-type]
+    over = beside.to_frame("differences")
+    differences = pd.concat(
+        [differences.assign(against=RAW), over[over["repair"] == FIXED].assign(against=WHITENING)], ignore_index=True
+    )
     if not options.quick:
         more = evaluate_sts(**place, **how, pooling="sbert-wk", progress=options.progress)  # type: ignore[arg-type]
         scores = pd.concat([scores, more.to_frame().assign(repair="sbert-wk")], ignore_index=True)
     scores = pd.concat([scores, best_alpha(scores)], ignore_index=True)
+    scores["gain %"] = _gain(scores)
     scores["printed"] = [_printed(model, *row, protocol) for row in zip(scores["set"], scores["repair"], strict=True)]
     tables = [
         Table("scores", f"Spearman × 100 on STS, protocol {protocol}, {model}", scores),
@@ -186,7 +192,14 @@ def _sts(options: Options, model: str, protocol: str) -> Made:
             differences,
         ),
     ]
-    return Made(tables, sts_claims(model, protocol, scores, differences), [sts_picture(scores)])
+    return Made(tables, sts_claims(model, protocol, differences), [sts_picture(scores)])
+
+
+def _gain(scores: pd.DataFrame) -> pd.Series[float]:
+    """Δ %: how much more than without a repair, in per cent of that, on the same set."""
+    raw = scores[scores["repair"] == RAW].drop_duplicates("set").set_index("set")["spearman"]
+    gained: pd.Series[float] = 100.0 * (scores["spearman"] / scores["set"].map(raw) - 1.0)
+    return gained
 
 
 def _printed(model: str, name: str, repair: str, protocol: str) -> float:
@@ -206,7 +219,7 @@ def _repaired(options: Options, model: str) -> Made:
     for pairs in read_sets(_sets(options), options.data_root, "concatenated"):
         sentences = list(dict.fromkeys(pairs.sentences))
         raw = np.asarray(encoder(sentences), dtype=np.float64)
-        for treatment in treatments(["whitening", FIXED], seed=options.seed):
+        for treatment in treatments([WHITENING, FIXED], seed=options.seed):
             image = np.asarray(treatment.fit(raw, OWN, pairs.name)(raw))
             row: dict[str, Any] = {"set": pairs.name, "repair": treatment.name, "n": len(raw)}
             for name in ("explained_variance_1", "rbf_distance", "token_uniformity"):

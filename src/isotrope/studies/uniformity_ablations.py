@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.evaluation.metrics import Correlation
@@ -49,15 +50,20 @@ _PARTS: dict[str, dict[str, bool]] = {
 }
 
 
+def sts_b(options: Options) -> tuple[list[str], NDArray[np.float64]]:
+    """First and then second sentences of STS-B, and what people said of each pair; fewer in a quick study."""
+    (found,) = read_sets(["sts-b"], options.data_root, "concatenated")
+    pairs = found.parts[0].pairs[: _QUICK_PAIRS if options.quick else None]
+    return [p.first for p in pairs] + [p.second for p in pairs], np.array([p.gold for p in pairs])
+
+
 def other_blocks(options: Options, model: str) -> Made:
     """Footnote 3 without training: STS-B by the last layer, with SoftDecay in each block in turn."""
     import pandas as pd
 
     from isotrope import nn
 
-    (found_set,) = read_sets(["sts-b"], options.data_root, "concatenated")
-    pairs = found_set.parts[0].pairs[: _QUICK_PAIRS if options.quick else None]
-    sentences, gold = [p.first for p in pairs] + [p.second for p in pairs], np.array([p.gold for p in pairs])
+    sentences, gold = sts_b(options)
     encoder = Encoder(options.input(model, layers="-1", pooling="mean"))
     network = encoder.loaded.model
     systems = {"none": Correlation(cosines(encoder(sentences)), gold, "spearman")}

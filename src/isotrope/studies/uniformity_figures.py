@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from isotrope.drawing.curve import layer_axis
 from isotrope.drawing.style import BLUE, COLOURS, GREY, ORANGE, PAGE, SMALL
-from isotrope.studies.pictures import Picture, drawing
+from isotrope.studies.pictures import Picture, by_layer, drawing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,22 +19,13 @@ OF_RUN = ("sequence-spectra", "spectrum-histograms", "uniformity", "softdecay-sp
 def bound_picture(frame: pd.DataFrame) -> Picture:
     """The theorem: how much of the bound is slack, by layer and directions kept."""
     title = "Share of the theorem's bound that is slack, by layer, for one, a quarter and half of the directions kept."
-    return drawing("bound", title, partial(_by_layer, frame, "directions", "slack", "slack of the bound"))
+    return drawing("bound", title, partial(by_layer, frame, "directions", "slack", "slack of the bound"))
 
 
 def parts_picture(frame: pd.DataFrame) -> Picture:
     """Rank-one residual by layer with and without skip connections and MLPs."""
     title = "Rank-one residual by layer, of the whole model, and without skip connections, MLPs, or both."
-    return drawing("parts_off", title, partial(_by_layer, frame, "model", "rank_one_residual", "rank-one residual"))
-
-
-def _by_layer(frame: pd.DataFrame, by: str, column: str, label: str, figure: Figure) -> None:
-    axes = figure.subplots()
-    for (name, some), colour in zip(frame.groupby(by, sort=False), COLOURS, strict=False):
-        axes.plot(range(len(some)), some[column].astype(float), marker=".", color=colour, label=str(name))
-    layer_axis(axes, list(dict.fromkeys(frame["layer"])))
-    axes.set_ylabel(label)
-    axes.legend()
+    return drawing("parts_off", title, partial(by_layer, frame, "model", "rank_one_residual", "rank-one residual"))
 
 
 def sts_picture(scores: pd.DataFrame) -> Picture:

@@ -40,7 +40,7 @@ def runs_per_seed(options: Options) -> int:
 
 
 def tables(options: Options, plan: FineTuning, seeds: int, model: str) -> Made:
-    """Tables 2, 5 and 6: all methods on all tasks over seeds, beside what is printed."""
+    """Tables 2 and 6: all methods on all tasks over seeds, beside what is printed."""
     quick = options.quick
     found = _evaluated(
         options,

@@ -63,18 +63,23 @@ def shuffled_embeddings(loaded: Loaded, seed: int) -> Loaded:
 
 def foreign_embeddings(loaded: Loaded, other: Loaded) -> Loaded:
     """The model with the input embeddings and the tokenizer of another one of the same width."""
-    model = deepcopy(loaded.model)
-    mine, theirs = model.get_input_embeddings(), other.model.get_input_embeddings()
-    if mine.weight.shape[1] != theirs.weight.shape[1]:
-        raise InputError(
-            f"the embeddings of {other.name} have width {theirs.weight.shape[1]}, those of {loaded.name} "
-            f"{mine.weight.shape[1]}; name models of one width."
-        )
+    refuse_width(loaded, other)
+    model, theirs = deepcopy(loaded.model), other.model.get_input_embeddings()
     model.set_input_embeddings(deepcopy(theirs))
     model.config.vocab_size = len(theirs.weight)
     return replace(
         loaded, model=model, tokenizer=other.tokenizer, name=f"{loaded.name} with the embeddings of {other.name}"
     )
+
+
+def refuse_width(loaded: Loaded, other: Loaded) -> None:
+    """Refuse embeddings that are not as wide as the model's own."""
+    mine, theirs = (one.model.get_input_embeddings().weight.shape[1] for one in (loaded, other))
+    if mine != theirs:
+        raise InputError(
+            f"the embeddings of {other.name} have width {theirs}, those of {loaded.name} {mine}; "
+            "name models of one width."
+        )
 
 
 def untrained(loaded: Loaded, seed: int) -> Loaded:
