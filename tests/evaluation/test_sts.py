@@ -121,15 +121,21 @@ def test_differences_are_to_no_repair_and_corrected(bert: Path, sets: Path) -> N
     assert all(d.p_corrected >= d.p for d in found.differences)
 
 
-def test_differences_may_be_to_another_repair(bert: Path, sets: Path) -> None:
+def test_differences_may_be_to_another_repair_and_to_several(bert: Path, sets: Path) -> None:
     given = {"model": bert, "data": sets, "repairs": ["centering", "whitening"], "device": "cpu"}
-    to_raw, to_other = evaluate_sts(**given), evaluate_sts(**given, against="whitening")
+    to_raw, to_both = evaluate_sts(**given), evaluate_sts(**given, against=["none", "whitening"])
     score = {(s.set, s.repair): s.spearman for s in to_raw.scores}
-    assert {(s.set, s.repair): s.spearman for s in to_other.scores} == score
-    assert {d.repair for d in to_other.differences} == {"none", "centering"}
-    for d in to_other.differences:
+    assert {(s.set, s.repair): s.spearman for s in to_both.scores} == score
+    assert {(d.repair, d.against) for d in to_both.differences} == {
+        ("centering", "none"),
+        ("whitening", "none"),
+        ("none", "whitening"),
+        ("centering", "whitening"),
+    }
+    for d in to_both.differences:
         if d.metric == "spearman":
-            assert d.difference == pytest.approx(score[d.set, d.repair] - score[d.set, "whitening"])
+            assert d.difference == pytest.approx(score[d.set, d.repair] - score[d.set, d.against])
+            assert d.low <= d.difference <= d.high
     with pytest.raises(InputError, match="no 'flow' to compare with"):
         evaluate_sts(**given, against="flow")
 

@@ -12,14 +12,16 @@ from isotrope.evaluation.significance import Compared, corrected
 
 @dataclass(frozen=True, slots=True)
 class PointDifference:
-    """A repair's score less that without one, or another's, in points, with its 95 % interval and p-values.
+    """A repair's score less that of another, in points (per cent), with its 95 % interval and p-values.
 
-    p_corrected: after Holm, for all differences of the evaluation. significant: whether that is below 0.05.
+    against: the other, "none" for no repair. p_corrected: after Holm, for all differences of the evaluation.
+    significant: whether that is below 0.05.
     """
 
     set: str
     metric: str
     repair: str
+    against: str
     difference: float
     low: float
     high: float
@@ -30,14 +32,18 @@ class PointDifference:
     reason: str | None = None
 
 
-def point_differences(found: Mapping[str, Mapping[str, Compared]]) -> list[PointDifference]:
-    """All differences of an evaluation, by set and metric, their p-values corrected for their number."""
+def point_differences(found: Mapping[str, Mapping[str, Mapping[str, Compared]]]) -> list[PointDifference]:
+    """All differences of an evaluation, their p-values corrected for their number.
+
+    found: by what they are to, by set and by metric.
+    """
     labels, values = [], []
-    for name, by_metric in found.items():
-        for metric, compared in by_metric.items():
-            for repair, difference in compared.differences.items():
-                labels.append((name, metric, repair))
-                values.append(difference)
+    for against, by_set in found.items():
+        for name, by_metric in by_set.items():
+            for metric, compared in by_metric.items():
+                for repair, difference in compared.differences.items():
+                    labels.append((name, metric, repair, against))
+                    values.append(difference)
     return [
         PointDifference(
             *label, 100 * d.value, 100 * d.low, 100 * d.high, d.p, d.corrected, d.significant, d.n, d.reason

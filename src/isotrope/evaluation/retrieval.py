@@ -20,7 +20,7 @@ from isotrope.evaluation.ranking import DEPTH, ranking_scores
 from isotrope.evaluation.retrieval_result import RetrievalEvaluation, RetrievalScore
 from isotrope.evaluation.search import NOTHING, search
 from isotrope.evaluation.significance import Compared, compare
-from isotrope.evaluation.treatments import OWN, Treatment, treatments
+from isotrope.evaluation.treatments import OWN, RAW, Treatment, treatments
 from isotrope.pipeline import Progress
 from isotrope.provenance import provenance
 from isotrope.repairs import Repair
@@ -98,7 +98,7 @@ def evaluate_retrieval(
     prompts = {"query_prompt": query_prompt, "document_prompt": document_prompt}
     return RetrievalEvaluation(
         [_score(found.name, compared, treatment, encoder) for treatment in fitted],
-        point_differences({found.name: compared}),
+        point_differences({RAW: {found.name: compared}}),
         len(found.documents),
         notes,
         list(found.queries),

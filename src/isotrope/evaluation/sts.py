@@ -44,7 +44,7 @@ def evaluate_sts(
     data: str | Path | None = None,
     sets: Sequence[str] | None = None,
     repairs: Sequence[str | Path | Repair] = (),
-    against: str = RAW,
+    against: str | Sequence[str] = RAW,
     fit_text: str | Path | Sequence[str] = OWN,
     layers: str | int | Sequence[int | str] | None = None,
     pooling: str = "mean",
@@ -63,8 +63,8 @@ def evaluate_sts(
 
     model: hub id, folder or GGUF file; None for the embedded default. data: folder of the sets, see
     `isotrope.evaluation.pairs`; None for that of ISOTROPE_DATA, without that the hub. sets: names, by default all that
-    are there. repairs: see `isotrope.evaluation.treatments`. against: the one of them, or "none" for no repair, that
-    stands first in each set and that differences are to. fit_text: "own", or any text that a scan reads. layers:
+    are there. repairs: see `isotrope.evaluation.treatments`. against: the one of them, or
+    several, that differences are to; "none" for no repair. fit_text: "own", or any text that a scan reads. layers:
     averaged; by default the last, or for the protocol "paper" 1 and last. protocol: "concatenated" (one correlation
     over all pairs of a set; Gao et al. 2021) or "paper" (the plain mean over a year's subsets; Yan et al. 2022).
     """
@@ -73,9 +73,10 @@ def evaluate_sts(
         raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
     found = read_sets(sets, data, protocol)
     tried = treatments(repairs, seed=seed, model=EMBEDDED if model is None else str(model))
-    if against not in {treatment.name for treatment in tried}:
-        raise InputError(f"there is no {against!r} to compare with; name one of the repairs, or none.")
-    tried.sort(key=lambda treatment: treatment.name != against)
+    references = [against] if isinstance(against, str) else list(against)
+    for reference in references:
+        if reference not in {treatment.name for treatment in tried}:
+            raise InputError(f"there is no {reference!r} to compare with; name one of the repairs, or none.")
     corpus = None if isinstance(fit_text, str) and fit_text == OWN else open_corpus(fit_text)
     default = "all" if parse(pooling).layers else LAYERS[protocol]
     encoder = Encoder(Input.among(given | {"layers": default if layers is None else layers}))
@@ -87,20 +88,29 @@ def evaluate_sts(
         name = str(fit_text) if isinstance(fit_text, (str, Path)) else corpus.name
         rows = encoder.of(corpus, partial(told, f"encoding {name}"))
         tried = [treatment.fit(rows, name, name) for treatment in tried]
-    by_set: dict[str, Both] = {}
+    found_by: dict[str, dict[str, Both]] = {reference: {} for reference in references}
     for pairs in found:
         rows = encoder(pairs.sentences, partial(told, f"encoding {pairs.name}"))
         told(f"comparing on {pairs.name}", 0, None)
         fitted = [treatment.fit(rows, OWN, f"the sentences of {pairs.name}") for treatment in tried]
-        by_part = _compared(pairs, {treatment.name: cosines(treatment(rows)) for treatment in fitted}, seed)
-        by_set |= by_part | {pairs.name: _average(list(by_part.values()))}
+        every = {treatment.name: cosines(treatment(rows)) for treatment in fitted}
+        for reference, by_set in found_by.items():
+            by_part = _compared(
+                pairs, {reference: every[reference]} | every, seed
+            )  # the first is what others differ from
+            by_set |= by_part | {pairs.name: _average(list(by_part.values()))}
     if len(found) > 1:
-        by_set[MEAN] = _average([by_set[pairs.name] for pairs in found])
+        for by_set in found_by.values():
+            by_set[MEAN] = _average([by_set[pairs.name] for pairs in found])
     settings = {"seed": seed, "protocol": protocol, "sets": [pairs.name for pairs in found], "data": str(data or "")}
     return StsEvaluation(
         protocol,
-        [_score(name, both, treatment, encoder) for name, both in by_set.items() for treatment in fitted],
-        point_differences(by_set),
+        [
+            _score(name, both, treatment, encoder)
+            for name, both in found_by[references[0]].items()
+            for treatment in fitted
+        ],
+        point_differences(found_by),
         {pairs.name: pairs.left_out for pairs in found if pairs.left_out},
         provenance(started, settings, 0),
     )
