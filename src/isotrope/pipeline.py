@@ -27,6 +27,7 @@ from isotrope.provenance import provenance
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Layer, Source
 from isotrope.sources.inputs import Input
+from isotrope.sources.models import Loaded
 from isotrope.statistics import Collection, Moments, Sample, Summary, Wanted, block
 from isotrope.store import Run
 from isotrope.tables import tables
@@ -55,8 +56,8 @@ class Options:
 
 def scan(
     *,
-    model: str | Path | None = None,
-    text: str | Path | Sequence[str] | None = None,
+    model: str | Path | Loaded | None = None,
+    text: str | Path | Sequence[Any] | None = None,
     vectors: Any = None,
     layers: str | int | Sequence[int | str] = "all",
     measures: str | list[str] | None = None,
@@ -68,6 +69,7 @@ def scan(
     special_tokens: str = "keep",
     revision: str | None = None,
     gguf_file: str | None = None,
+    hooks: str | None = None,
     trust_remote_code: bool = False,
     precision: str | None = None,
     sample: int = 20_000,
@@ -83,7 +85,8 @@ def scan(
     """Measure every layer of a model over a text, or vectors that are there already, in one pass.
 
     model: hub id, folder or GGUF file; None for the embedded default. text: file, folder, dataset id, list of
-    strings, "-" for standard input; None for the Python manual. vectors: array, file, list of files or folder,
+    strings, "-" for standard input; None for the Python manual; for a model of images or sounds these, as a file, folder,
+    parquet file, dataset id or list. hooks: modules whose outputs are the layers, such as "blocks.*". vectors: array, file, list of files or folder,
     instead of model and text. precision: "fast" (float32 products) or "exact" (float64 throughout); None is
     exact for vectors and fast for models. output: a run folder to write.
 

@@ -67,9 +67,10 @@ def _places(model: Any) -> int | None:
     return total
 
 
-def padded(encoded: list[Encoded], pad: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Ids (b, t) padded on the right, and the mask of what is not padding."""
-    shape = (len(encoded), max(len(e.tokens) for e in encoded))
+def padded(encoded: list[Encoded], pad: int, multiple: int = 1) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Ids (b, t) padded on the right, t a multiple of a number, and the mask of what is not padding."""
+    longest = max(len(e.tokens) for e in encoded)
+    shape = (len(encoded), -(-longest // multiple) * multiple)
     ids = filled([e.tokens for e in encoded], shape, fill=pad)
     return ids, filled([np.ones(len(e.tokens), dtype=bool) for e in encoded], shape, fill=False)
 

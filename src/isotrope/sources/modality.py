@@ -1,0 +1,58 @@
+"""What a model reads: text, images or sound, told from its class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from isotrope.errors import InputError
+
+#: What the first argument of a model's class is called, and what it reads then.
+_BY_INPUT = {"input_ids": "text", "pixel_values": "image", "input_values": "audio", "input_features": "audio"}
+
+#: The parts of models that read two things apart, such as CLIP, and of their configs.
+_TOWERS = {"text": "text_model", "image": "vision_model", "audio": "audio_model"}
+_CONFIGS = {"image": "vision_config", "audio": "audio_config"}
+
+#: What each is called in sentences.
+WORDS = {"text": "text", "image": "images", "audio": "sound"}
+
+
+def modalities(config: Any) -> tuple[str, ...]:
+    """What a model of a config can read, first what its class says; text where nothing is known of it.
+
+    >>> from transformers import CLIPConfig, ViTConfig
+    >>> modalities(ViTConfig()), modalities(CLIPConfig())
+    (('image',), ('text', 'image'))
+    """
+    from transformers import MODEL_MAPPING
+
+    try:
+        found = MODEL_MAPPING[type(config)]
+    except KeyError:
+        return ("text",)
+    classes = found if isinstance(found, (tuple, list)) else (found,)
+    first = _BY_INPUT.get(getattr(classes[0], "main_input_name", ""), "text")
+    others = [kind for kind, name in _CONFIGS.items() if hasattr(config, name) and hasattr(config, "text_config")]
+    return tuple(dict.fromkeys([first, *others]))
+
+
+def tower(model: Any, modality: str) -> Any:
+    """The part of a model that reads one modality: of two towers the one, else the model itself.
+
+    >>> import torch
+    >>> clip = torch.nn.ModuleDict({"text_model": torch.nn.Identity(), "vision_model": torch.nn.ReLU()})
+    >>> tower(clip, "image")
+    ReLU()
+    """
+    there = [kind for kind, name in _TOWERS.items() if hasattr(model, name)]
+    if len(there) > 1 and modality in there:
+        return getattr(model, _TOWERS[modality])
+    return model
+
+
+def chosen(name: str, can: tuple[str, ...], wanted: str | None) -> str:
+    """What a model is to read: what is wanted, if it can, else what its class says first."""
+    if wanted is None or wanted in can:
+        return wanted or can[0]
+    words = " and ".join(WORDS[kind] for kind in can)
+    raise InputError(f"the model {name} reads {words}, and {WORDS[wanted]} was given; give it {words}.")
