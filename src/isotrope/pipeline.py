@@ -85,10 +85,10 @@ def scan(
     """Measure every layer of a model over a text, or vectors that are there already, in one pass.
 
     model: hub id, folder or GGUF file; None for the embedded default. text: file, folder, dataset id, list of
-    strings, "-" for standard input; None for the Python manual; for a model of images or sounds these, as a file, folder,
-    parquet file, dataset id or list. hooks: modules whose outputs are the layers, such as "blocks.*". vectors: array, file, list of files or folder,
-    instead of model and text. precision: "fast" (float32 products) or "exact" (float64 throughout); None is
-    exact for vectors and fast for models. output: a run folder to write.
+    strings, "-" for standard input; None for the Python manual. For a model of images or sounds it is these, as a file,
+    folder, parquet file, dataset id or list. hooks: modules whose outputs are the layers, such as "blocks.*". vectors:
+    array, file, list of files or folder, instead of model and text. precision: "fast" (float32 products) or "exact"
+    (float64 throughout); None is exact for vectors and fast for models. output: a run folder to write.
 
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(500, 8)) + 3.0

@@ -34,6 +34,7 @@ def build(
     if text is None:
         raise InputError("got no text, and the advice needs one; give a text of the kind that will be embedded.")
     refuse_occupied(Path(folder).absolute(), overwrite)
+    asked["pooling"] = asked.get("pooling") or "mean"  # an embedder is made from layers, whatever the model is
     advice = advise(model=model, text=text, **asked)
     write_embedder(
         folder,

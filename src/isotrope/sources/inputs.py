@@ -11,6 +11,7 @@ from isotrope.errors import InputError
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Source
 from isotrope.sources.corpora import Corpus, open_corpus
+from isotrope.sources.encoded import ENCODED, EncodedSource, load_pipeline
 from isotrope.sources.media import kind_of, open_media
 from isotrope.sources.media_source import MediaSource
 from isotrope.sources.models import Loaded, can_read, load
@@ -102,7 +103,7 @@ class Input:
 
     def _texts(self) -> Source:
         corpus = open_corpus(self.text, column=self.column, split=self.split, group_by=self.group_by, unit=self.unit)
-        return self.over(corpus, self.load())
+        return self.rows_over(corpus, self.load())
 
     def _media(self, modality: str) -> Source:
         for f in fields(self):
@@ -119,7 +120,16 @@ class Input:
         )
 
     def load(self, modality: str = "text") -> Loaded:
-        """The model, to read text or something else that it can."""
+        """The model, to read text or something else; for the space "encoded" one of sentence-transformers."""
+        if self.layers == ENCODED:
+            return load_pipeline(
+                self.model,
+                revision=self.revision,
+                device=self.device,
+                exact=self.precision == "exact",
+                trust_remote_code=self.trust_remote_code,
+                max_length=self.max_length,
+            )
         return load(
             self.model,
             revision=self.revision,
@@ -130,6 +140,15 @@ class Input:
             modality=modality,
             hooks=self.hooks,
         )
+
+    def rows_over(self, corpus: Corpus, loaded: Loaded) -> Source:
+        """The rows of a corpus by a model that is loaded already: hidden states, or what it encodes texts to itself."""
+        if self.layers != ENCODED:
+            return self.over(corpus, loaded)
+        for name in ("pooling", "token_weights", "hooks"):
+            if getattr(self, name) is not None:
+                raise InputError(f"the space {ENCODED!r} is what the model makes itself; leave {name} out.")
+        return EncodedSource(loaded, corpus, batch_size=self.batch_size or 32)
 
     def over(self, corpus: Corpus, loaded: Loaded) -> TextSource:
         """The rows of a corpus by a model that is loaded already."""

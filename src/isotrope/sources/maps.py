@@ -23,14 +23,14 @@ class Flat(NamedTuple):
     grid: tuple[int, int] | None = None
 
 
-def flat(state: Any, widths: frozenset[int] = frozenset()) -> Flat:
+def flat(state: Any, image: tuple[int, int] | None = None) -> Flat:
     """Rows of a state: (b, t, d) as it is, (b, d) as one row, a map (b, d, h, w) or (b, h, w, d) place by place.
 
-    widths: numbers of channels that the model's config names, which tell a map with its channels last.
+    image: height and width of what the model was given, whose proportions tell a map with its channels last.
 
-    >>> x = np.arange(24.0).reshape(1, 2, 3, 4)
-    >>> flat(x).rows.shape, flat(x).grid, flat(x, frozenset({4})).rows.shape
-    ((1, 12, 2), (3, 4), (1, 6, 4))
+    >>> x = np.arange(48.0).reshape(1, 4, 4, 3)
+    >>> flat(x).rows.shape, flat(x).grid, flat(x, (32, 32)).rows.shape
+    ((1, 12, 4), (4, 3), (1, 16, 3))
     """
     if state.ndim == 2:
         return Flat(state[:, None, :])
@@ -40,20 +40,14 @@ def flat(state: Any, widths: frozenset[int] = frozenset()) -> Flat:
         shape = tuple(state.shape)
         raise InputError(f"a layer of shape {shape} is neither a sequence nor a map; leave it out with --layers.")
     b, first, middle, last = state.shape
-    if last in widths and first not in widths:
+    if image is not None and _fits(first, middle, image) and not _fits(middle, last, image):
         return Flat(state.reshape(b, first * middle, last), (first, middle))
     return Flat(state.reshape(b, first, middle * last).swapaxes(1, 2), (middle, last))
 
 
-def widths_of(config: Any) -> frozenset[int]:
-    """The numbers of channels that a config names."""
-    values = vars(config) if hasattr(config, "__dict__") else {}
-    names = [name for name in values if any(word in name for word in ("hidden_size", "embed_dim", "channels"))]
-    found: set[int] = set()
-    for name in names:
-        value = values[name]
-        found |= {v for v in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(v, int)}
-    return frozenset(found)
+def _fits(height: int, width: int, image: tuple[int, int]) -> bool:
+    """Whether a map has an image's proportions, up to a place that a stride left over."""
+    return abs(height * image[1] - width * image[0]) < max(image)
 
 
 class Places(NamedTuple):

@@ -15,7 +15,7 @@ from isotrope.sources import audio, images
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.sources.clips import Clip, alike
 from isotrope.sources.layers import Choice, choose
-from isotrope.sources.maps import Flat, flat, place_names, places, widths_of
+from isotrope.sources.maps import Flat, flat, place_names, places
 from isotrope.sources.media import Item, Media
 from isotrope.sources.modality import WORDS
 from isotrope.sources.models import Loaded
@@ -74,14 +74,13 @@ class MediaSource:
         self.special_tokens, self.batch_size = special_tokens, batch_size
         self.unit = _UNITS[loaded.modality]
         self.pooling = parse(pooling) if pooling else None
-        self._widths = widths_of(loaded.config)
         self._listens = loaded.modality == "audio" and loaded.encoder_decoder and loaded.hooks is None
         first = next((clip for clips, _ in self._clips() for clip in clips), None)
         if first is None:
             what = WORDS[loaded.modality]
             raise InputError(f"none of the {what} in {media.name} can be used: broken, or silent; give others.")
         encoder, decoder = self._run([first], most=_PROBE)[:2]
-        states = [self._flat(state) for state in (*encoder, *decoder)]
+        states = [flat(state, self._image(first)) for state in (*encoder, *decoder)]
         self._encoder = len(encoder)
         self._names = names_of(loaded, len(encoder), len(decoder))
         self.choices = self._chosen(layers)
@@ -162,8 +161,12 @@ class MediaSource:
         heard = listen(self.loaded, tensors, decoder=wanted, most=most)
         return heard.encoder, heard.decoder, heard
 
-    def _flat(self, state: Any) -> Flat:
-        return flat(state, self._widths)
+    def _image(self, clip: Clip) -> tuple[int, int] | None:
+        """Height and width of an image as the model is given it."""
+        if self.loaded.modality != "image":
+            return None
+        height, width = next(iter(clip.inputs.values())).shape[-2:]
+        return int(height), int(width)
 
     def _batches(self, clips: list[Clip], counts: Counter[str]) -> Iterator[Batch]:
         with input_of(self._norm) as before:
@@ -174,7 +177,7 @@ class MediaSource:
             hidden: dict[Layer, Flat] = {}
             for choice in choices:
                 state = before[-1] if choice.before_norm else states[choice.states[0]]
-                hidden[choice.label] = self._flat(state)
+                hidden[choice.label] = flat(state, self._image(clips[0]))
             known = self._known(choices[0], next(iter(hidden.values())), clips, heard)
             rows = {label: _wide(found.rows) for label, found in hidden.items()}
             lengths = sorted({found.shape[1] for found in rows.values()})
@@ -192,12 +195,9 @@ class MediaSource:
         shape = tuple(found.rows.shape[:2])
         if choice.states[0] >= self._encoder and heard is not None:
             return _Known(heard.mask, heard.ids, heard.special)
-        if self.loaded.modality == "image":
-            size = next(iter(clips[0].inputs.values())).shape[-2:]
-            where = places(
-                shape[1], found.grid, (int(size[0]), int(size[1])), getattr(self.loaded.config, "patch_size", 0)
-            )
-            token, special = (np.broadcast_to(values, shape) for values in where)
+        if (image := self._image(clips[0])) is not None:
+            where = places(shape[1], found.grid, image, getattr(self.loaded.config, "patch_size", None))
+            token, special = np.broadcast_to(where.token, shape), np.broadcast_to(where.special, shape)
             return _Known(np.ones(shape, dtype=bool), token, special)
         real = np.array([np.ceil(round(shape[1] * clip.share, 6)) for clip in clips])
         return _Known(np.arange(shape[1]) < real[:, None], None, np.zeros(shape, dtype=bool))

@@ -89,15 +89,15 @@ def load(
     if isinstance(model, Loaded):
         return model if hooks is None else replace(model, hooks=hooks)
     place = _placed(model, revision, gguf_file, trust_remote_code)
-    _need("models", "reading a model", "torch", "transformers")
+    need("models", "reading a model", "torch", "transformers")
     if place.gguf_file:
-        _need("gguf", "reading a GGUF file", "gguf", "accelerate")
+        need("gguf", "reading a GGUF file", "gguf", "accelerate")
     # Else torch's idle threads spin for milliseconds after each forward pass, against what is done with its result.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     import torch
     import transformers
 
-    device_used = _device(torch, device, exact)
+    device_used = device_for(torch, device, exact)
     on_cpu = torch.device(device_used).type == "cpu"
     dtype = torch.float64 if exact else torch.float32 if on_cpu else "auto"
     reads, config = _reads(place)
@@ -113,7 +113,7 @@ def load(
                 place.at, dtype=dtype, output_loading_info=True, **place.options, **packing
             )
         except ImportError as error:  # timm's models need it
-            raise MissingExtra("timm", "vision", f"the model {place.name}") from error
+            raise MissingExtra("timm", "timm", f"the model {place.name}") from error
         except Exception as error:  # whatever the library, the hub and the files raise
             raise InputError(_explain(place.at, error, place.local)) from error
     _check_weights(place.at, info)
@@ -130,7 +130,7 @@ def load(
         name=place.name,
         revision=None if place.local else found,
         device=device_used,
-        files=_weights(Path(place.at), place.gguf_file) if place.local else [],
+        files=weight_files(Path(place.at), place.gguf_file) if place.local else [],
         modality=kind,
         processor=processor,
         hooks=hooks,
@@ -148,7 +148,7 @@ def can_read(
     if model is None or isinstance(model, Loaded):
         return ("text",) if model is None else (model.modality,)
     place = _placed(model, revision, gguf_file, trust_remote_code)
-    _need("models", "reading a model", "torch", "transformers")
+    need("models", "reading a model", "torch", "transformers")
     return _reads(place)[0]
 
 
@@ -200,7 +200,7 @@ def _transformer_in(folder: Path) -> str:
 def _processor(transformers: Any, place: _Place, kind: str) -> Any:
     """What prepares images or sounds, None for text."""
     if kind == "image":
-        _need("vision", "reading images", "PIL")
+        need("vision", "reading images", "PIL")
         # The one that needs no torchvision: the same rows whether that is installed or not.
         return transformers.AutoImageProcessor.from_pretrained(place.at, use_fast=False, **place.options)
     if kind == "audio":
@@ -262,7 +262,8 @@ def _only_here(place: str, gguf_file: str | None, revision: str | None) -> bool:
     )
 
 
-def _need(extra: str, what: str, *packages: str) -> None:
+def need(extra: str, what: str, *packages: str) -> None:
+    """Refuse to go on without packages, naming the extra that has them."""
     for package in packages:
         if find_spec(package) is None:
             raise MissingExtra(package, extra, what)
@@ -318,7 +319,8 @@ def _check_tokenizer(place: str, tokenizer: Any) -> None:
         )
 
 
-def _device(torch: Any, device: str, exact: bool) -> str:
+def device_for(torch: Any, device: str, exact: bool) -> str:
+    """The device that is meant, once it is known to work."""
     if device == "auto":
         if torch.cuda.is_available():
             return "cuda"
@@ -330,7 +332,8 @@ def _device(torch: Any, device: str, exact: bool) -> str:
     return device
 
 
-def _weights(folder: Path, gguf_file: str | None) -> list[dict[str, Any]]:
+def weight_files(folder: Path, gguf_file: str | None = None) -> list[dict[str, Any]]:
+    """Facts about the files of a folder that hold weights."""
     patterns = (gguf_file,) if gguf_file else _WEIGHTS
     found = sorted({path for pattern in patterns for path in folder.glob(pattern)})
     return [file_facts(path) | {"path": path.name} for path in found]

@@ -49,7 +49,7 @@ def _start(loaded: Loaded) -> list[int]:
     settings = [getattr(loaded.model, "generation_config", None), loaded.model.config]
     starts = (getattr(s, "decoder_start_token_id", None) for s in settings)
     first = next((s for s in starts if s is not None), loaded.model.config.bos_token_id or 0)
-    forced = next((f for s in settings if (f := getattr(s, "forced_decoder_ids", None))), [])
+    forced: list[Any] = next((f for s in settings if (f := getattr(s, "forced_decoder_ids", None))), [])
     return [int(first), *(int(token) for _, token in sorted(forced, key=lambda pair: pair[0]) if token is not None)]
 
 
