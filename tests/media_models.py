@@ -135,3 +135,29 @@ def save_sound_model(folder: Path, name: str) -> Path:
     )
     extractor.save_pretrained(folder)
     return folder
+
+
+def save_character_model(folder: Path, name: str) -> Path:
+    """CANINE over characters or ByT5 over bytes, whose tokenizers need no vocabulary."""
+    import transformers
+
+    if name == "canine":
+        config = transformers.CanineConfig(
+            **_SMALL, max_position_embeddings=64, num_hash_buckets=128, num_hash_functions=2, local_transformer_stride=8
+        )
+        tokenizer = transformers.CanineTokenizer(model_max_length=64)
+    else:
+        tokenizer = transformers.ByT5Tokenizer(extra_ids=4)
+        config = transformers.T5Config(
+            vocab_size=len(tokenizer),
+            d_model=16,
+            d_kv=8,
+            d_ff=24,
+            num_layers=2,
+            num_decoder_layers=2,
+            num_heads=2,
+            decoder_start_token_id=0,
+        )
+    random_model(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
