@@ -178,6 +178,7 @@ def test_links_in_the_documents_lead_somewhere() -> None:
         "docs/quantizers.md",
         "docs/repairs.md",
         "docs/evaluation.md",
+        "docs/modalities.md",
     ):
         text = (ROOT / name).read_text("utf-8")
         for target in re.findall(r"\]\((?!https?://)([^)#]+)\)", text):

@@ -141,5 +141,5 @@ def test_efficientnet_lite0_over_photographs() -> None:
     by = keep("efficientnet", findings)
     assert findings.counts["images"] == 50
     assert len(by["layers"]) == 1 + len(network._blocks) + 1
-    # The paper: convolutions are near isotropic. Their narrow projections are, for the larger part.
-    assert np.median(by["mean_cosine"]) < 0.2
+    # The paper: convolutions are near isotropic. So is every layer here.
+    assert max(by["mean_cosine"]) < 0.2
