@@ -1,4 +1,4 @@
-"""Real weights: what Godey, de la Clergerie and Sagot (2024) say of speech and of convolutions, tried, whatever comes out."""
+"""Real weights: what Godey et al. (2024) say of speech and of convolutions, tried, whatever comes out."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _OF_TEXTS = (
 )  # fmt: skip
 
 #: What only text has, among these.
-_OF_TEXT_ALONE = ("unit", "gguf_file", "max_length", "token_weights", "in_order")
+_OF_TEXT_ALONE = ("unit", "gguf_file", "max_length", "token_weights")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +117,7 @@ class Input:
             pooling=self.pooling,
             special_tokens=self.special_tokens,
             batch_size=self.batch_size or 8,
+            in_order=self.in_order,
         )
 
     def load(self, modality: str = "text") -> Loaded:

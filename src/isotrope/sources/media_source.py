@@ -54,6 +54,7 @@ class MediaSource:
     Layers may differ in width and in their number of rows: those with the same rows come in a batch together.
     layers, pooling: as for `TextSource`. special_tokens: "keep" or "drop" rows that are no patch, such as [CLS], and
     the start of what a decoder hears. batch_size: images, or windows of sound, in a forward pass.
+    in_order: rows come in the order of what they are of; otherwise those of one shape go together, which is faster.
     """
 
     def __init__(
@@ -65,13 +66,14 @@ class MediaSource:
         pooling: str | None = None,
         special_tokens: str = "keep",
         batch_size: int = 8,
+        in_order: bool = False,
     ) -> None:
         if special_tokens not in ("keep", "drop"):
             raise InputError(f"special tokens can be kept or dropped, got {special_tokens!r}: say keep or drop.")
         if batch_size < 1:
             raise InputError(f"the batch size is {batch_size}, expected at least 1.")
         self.loaded, self.media = loaded, media
-        self.special_tokens, self.batch_size = special_tokens, batch_size
+        self.special_tokens, self.batch_size, self.in_order = special_tokens, batch_size, in_order
         self.unit = _UNITS[loaded.modality]
         self.pooling = parse(pooling) if pooling else None
         self._listens = loaded.modality == "audio" and loaded.encoder_decoder and loaded.hooks is None
@@ -127,7 +129,7 @@ class MediaSource:
         """Batches of clips that are ready, and what was counted since the last one."""
         counts: Counter[str] = Counter()
         ready = (clip for item in self.media for clip in _CLIPS[self.loaded.modality](self.loaded, item, counts))
-        for batch in alike(ready, self.batch_size):
+        for batch in alike(ready, self.batch_size, in_order=self.in_order):
             yield batch, counts.copy()
             counts.clear()
         if counts:
