@@ -34,7 +34,7 @@ def test_in_words_and_as_json(isotrope: Command, vit: Path, pictures: Path) -> N
     result = isotrope("scan", "--model", vit, pictures)
     assert (result.code, result.err) == (0, "")
     assert "102 rows of 7 images, 3 layers of up to 16" in result.out
-    assert "ViTModel reads image: rows are patches or places of a map; their token types are" in result.out
+    assert "ViTModel reads images: rows are patches or places of a map; their token types are" in result.out
     assert "left out: 1 broken images" in result.out
     document = isotrope("scan", "--model", vit, pictures, "--json").json
     assert (document["source"]["modality"], document["layers"]) == ("image", [0, 1, 2])

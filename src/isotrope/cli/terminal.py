@@ -131,6 +131,9 @@ def show_findings(findings: Findings, folder: Path | None) -> None:
         out.print(f"\nResults: {folder}/ (findings.json, readings.csv, readings.parquet, tables/, statistics/)")
 
 
+#: What models read besides text, in words.
+_READ = {"image": "images", "audio": "sound"}
+
 #: What a source may have counted and left out, and how it is called.
 _LEFT_OUT = ("broken_images", "broken_sounds", "silent_windows", "short_windows")
 
@@ -142,13 +145,13 @@ def _headline(findings: Findings) -> Text:
     units = [f" of {counts[unit]:,} {unit}" for unit in ("texts", "images", "sounds") if unit in counts]
     texts = units[0] if units and not source.get("pooling") else ""
     count = len(findings.layers)
-    up_to = "up to " if source.get("modality") in ("image", "audio") else ""
+    up_to = "up to " if source.get("modality") in _READ else ""
     width = f"{count} layers of {up_to}{source.get('width')}" if count > 1 else f"width {source.get('width')}"
     text = Text()
     text.append(f"{source.get('model') or 'vectors'}{over}", style="bold")
     text.append(f"  {rows:,} rows{texts}, {width}", style="dim")
-    if source.get("modality") in ("image", "audio") and not source.get("pooling"):
-        text.append(f"\n{source['class']} reads {source['modality']}: rows are {source['rows']}", style="dim")
+    if source.get("modality") in _READ and not source.get("pooling"):
+        text.append(f"\n{source['class']} reads {_READ[source['modality']]}: rows are {source['rows']}", style="dim")
     left = {name.replace("_", " "): counts[name] for name in _LEFT_OUT if counts.get(name)}
     if left:
         text.append(f"\nleft out: {', '.join(f'{n:,} {name}' for name, n in left.items())}", style="dim")

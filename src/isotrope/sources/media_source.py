@@ -33,7 +33,7 @@ _UNITS = {"image": images.UNIT, "audio": audio.UNIT}
 #: What rows are, and what their token types.
 _ROWS = {
     "image": "patches or places of a map; their token types are positions in the grid",
-    "audio": "frames, which have no token types",
+    "audio": "frames, which have no token types, and of a decoder the tokens that it hears",
 }
 
 #: Tokens that a decoder hears while its layers are looked at.
