@@ -1,7 +1,8 @@
 # Everything a fresh machine needs, from Python, pip, make and gcc alone.
 #   make scan       the embedded model over the Python manual; says where the results are
 #   make test       the test suite, at most 15 minutes on two cores
-#   make check      lint, types and import rules
+#   make check      lint, types, import rules and the documentation
+#   make docs       the documentation site, in site/; a broken link is an error
 #   make test-long  what takes minutes or needs weights that are fetched
 #   make bench      the benchmarks; each prints ratios against a peer of the same run
 
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: scan test check test-long bench install clean
+.PHONY: scan test check docs test-long bench install clean
 
 install: $(READY)
 
@@ -37,9 +38,13 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(MAKE) docs
+
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(READY)
 	for file in benchmarks/*.py; do $(BIN)/python $$file || exit 1; done
 
 clean:
-	rm -rf $(VENV) .cache build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .cache build dist site .mypy_cache .pytest_cache .ruff_cache

@@ -6,7 +6,9 @@ import json
 import re
 import subprocess
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -66,6 +68,24 @@ def test_the_thresholds_of_the_advice_are_in_the_docs() -> None:
     assert f"of 3,000 rows is {FIRMNESS:g}" in page
     assert f"weigh {trial.EVERYDAY:.0%}".replace("%", " %") in page
     assert f"Rows with {geometry.CROWDED:.0%}".replace("%", " %") in page
+
+
+def test_python_of_the_page_about_training_runs(tmp_path: Path) -> None:
+    code = "\n".join(blocks("docs/training.md", "python"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    trained, losses, numbers = done.stdout.splitlines()
+    assert re.fullmatch(r"α went from -0.5 to -0\.\d+, mean cosine is 0\.\d+", trained)
+    assert losses.startswith("{'IsoScoreStar': 0.")
+    assert numbers.startswith("{'geometry/0/mean_cosine': 0.")
+    assert numbers.endswith(" None")
+
+
+def test_the_page_about_training_names_all_that_there_is() -> None:
+    from isotrope import nn
+
+    page = (DOCS / "training.md").read_text("utf-8")
+    assert all(name in page for name in nn.__all__)
 
 
 def test_python_of_the_page_about_embedders_runs(tmp_path: Path) -> None:
@@ -167,37 +187,108 @@ def test_how_measures_move_with_n_is_shown_for_all_that_work_from_rows() -> None
             assert page.count(f"| `{m.name}` |") == 2, m.name
 
 
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+
+
 def test_links_in_the_documents_lead_somewhere() -> None:
-    for name in (
-        "README.md",
-        "CONTRIBUTING.md",
-        "CHANGELOG.md",
-        "docs/embedders.md",
-        "docs/verdict.md",
-        "docs/finite_samples.md",
-        "docs/quantizers.md",
-        "docs/repairs.md",
-        "docs/evaluation.md",
-        "docs/modalities.md",
-    ):
-        text = (ROOT / name).read_text("utf-8")
-        for target in re.findall(r"\]\((?!https?://)([^)#]+)\)", text):
-            assert ((ROOT / name).parent / target).exists(), f"{name} points to {target}"
+    for page in PAGES:
+        for target, heading in re.findall(r"\]\((?!https?://)([^)#]*)#?([^)]*)\)", prose(page)):
+            other = page.parent / target if target else page
+            assert other.exists(), f"{page.name} points to {target}"
+            if heading:
+                assert heading in headings(other), f"{page.name} points to {target}#{heading}"
+
+
+def prose(page: Path) -> str:
+    """A page without its code blocks."""
+    return re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page's headings, as the site and most forges write them."""
+    titles = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+def test_the_site_knows_every_page() -> None:
+    import yaml
+
+    def pages(entries: list) -> set[str]:
+        found: set[str] = set()
+        for entry in entries:
+            for value in entry.values():
+                found |= pages(value) if isinstance(value, list) else {value}
+        return found
+
+    known = pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"])
+    there = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+    apart = ("measures/", "validation/")  # pages that their index lists, and parts of a page
+    assert known == {page for page in there if not page.startswith(apart)} | {"measures/README.md"}
+
+
+@pytest.mark.parametrize("page", ["index.md", "guides/retrieval.md", "guides/research.md"])
+def test_python_of_the_guides_runs(page: str, tmp_path: Path) -> None:
+    code = "\n".join(blocks(f"docs/{page}", "python"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_commands_of_the_guides_have_their_options() -> None:
+    from typer.main import get_command
+
+    from isotrope.cli.main import app
+
+    lines = [line for page in PAGES for line in "\n".join(blocks(str(page.relative_to(ROOT)), "bash")).splitlines()]
+    used = [line.partition("#")[0].split() for line in lines if line.startswith("isotrope ")]
+    assert len(used) > 40
+    for _, *words in used:
+        command = get_command(app)
+        while hasattr(command, "commands") and words and words[0] in command.commands:
+            command, words = command.commands[words[0]], words[1:]
+        options = {option for parameter in command.params for option in parameter.opts}
+        given = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+        assert given <= options, (command.name, given - options)
+
+
+def script(name: str) -> ModuleType:
+    """One of the scripts that write pages."""
+    spec = spec_from_file_location(f"pages_of_{name}", DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_every_measure_has_a_page_made_from_its_record_and_a_picture() -> None:
-    from importlib.util import module_from_spec, spec_from_file_location
-
     from isotrope.measures import MEASURES
 
-    spec = spec_from_file_location("measure_pages", ROOT / "docs" / "measures.py")
-    assert spec is not None
-    assert spec.loader is not None
-    pages = module_from_spec(spec)
-    spec.loader.exec_module(pages)
+    pages = script("measures")
     assert (pages.PAGES / "README.md").read_text("utf-8") == pages.index()
     for m in MEASURES:
         again = "run `isotrope scan --measures all -o RUN`, then `python docs/measures.py RUN`"
         assert (pages.PAGES / f"{m.name}.md").read_text("utf-8") == pages.page(m), again
         assert m.group is None or "</svg>" in (pages.PICTURES / f"{m.name}.svg").read_text("utf-8"), again
     assert len(list(pages.PAGES.iterdir())) == len(list(MEASURES)) + 1
+
+
+def test_every_repair_has_a_page_made_from_its_class() -> None:
+    from isotrope.repairs import REPAIRS
+
+    pages = script("repair_pages")
+    for kind in REPAIRS:
+        assert (pages.PAGES / f"{kind.name}.md").read_text("utf-8") == pages.page(kind), "run docs/repair_pages.py"
+    assert len(list(pages.PAGES.iterdir())) == len(REPAIRS)
+
+
+def test_the_page_of_public_names_is_made_from_their_docstrings() -> None:
+    assert (DOCS / "api.md").read_text("utf-8") == script("api").page(), "run docs/api.py"
+
+
+def test_every_figure_is_on_its_page_with_a_picture() -> None:
+    from isotrope.figures import FIGURES
+
+    pages = script("figures")
+    assert pages.PAGE.read_text("utf-8") == pages.page(), "run docs/figures.py RUN RUN"
+    shown = {path.name for path in pages.PICTURES.iterdir() if "smollm2" not in path.name}
+    assert shown == {f"{name}.png" for name in FIGURES.names()}

@@ -112,7 +112,7 @@ def test_killed_and_resumed(where: str, at: int, rows: np.ndarray, whole: dict[s
     assert found["verdict"] == whole["verdict"]
     assert found["provenance"]["resumed_at_batch"] == kept
     names = sorted(path.name for path in (tmp_path / "run").iterdir())
-    assert names == ["findings.json", "readings.csv", "readings.parquet", "statistics", "tables"]
+    assert names == ["findings.json", "readings.csv", "readings.parquet", "report.html", "statistics", "tables"]
 
 
 def test_killed_from_outside_at_any_moment(rows: np.ndarray, tmp_path: Path) -> None:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from isotrope import nn
     from isotrope.effects import before_after
     from isotrope.errors import IsotropeError
     from isotrope.evaluation.advice import Advice
     from isotrope.evaluation.advise import advise
     from isotrope.evaluation.build import build
+    from isotrope.evaluation.glue import evaluate_glue
     from isotrope.evaluation.retrieval import evaluate_retrieval
     from isotrope.evaluation.sts import evaluate_sts
     from isotrope.findings import Findings, Reading
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
         Whitening,
         load_repair,
     )
+    from isotrope.report import write_comparison, write_report
     from isotrope.statistics import Moments, Sample, SequenceStatistics, TokenStatistics
     from isotrope.store import Run
 
@@ -50,11 +53,15 @@ __all__ = [
     "advise",
     "before_after",
     "build",
+    "evaluate_glue",
     "evaluate_retrieval",
     "evaluate_sts",
     "load_repair",
     "measure",
+    "nn",
     "scan",
+    "write_comparison",
+    "write_report",
 ]
 
 #: Where each public name lives. They are loaded when first used: importing isotrope imports nothing heavy.
@@ -78,19 +85,24 @@ _HOME = {
     "advise": "evaluation.advise",
     "before_after": "effects",
     "build": "evaluation.build",
+    "evaluate_glue": "evaluation.glue",
     "evaluate_retrieval": "evaluation.retrieval",
     "evaluate_sts": "evaluation.sts",
     "load_repair": "repairs",
     "measure": "pipeline",
     "scan": "pipeline",
+    "write_comparison": "report",
+    "write_report": "report",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "nn":
+        return import_module("isotrope.nn")
     if name not in _HOME:
         raise AttributeError(f"module 'isotrope' has no attribute {name!r}")
     return getattr(import_module(f"isotrope.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *_HOME, "nn"])

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 from isotrope.errors import InputError, StoreError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
+    from matplotlib.axes import Axes
 
 #: Version of the JSON and of the run folder. A newer one is refused, older ones are read.
 FORMAT = 1
@@ -92,6 +95,12 @@ class Findings:
                 return r
         raise InputError(f"the run has no reading of {measure!r}" + ("." if layer is None else f" for layer {layer}."))
 
+    def report(self, path: str | Path) -> Path:
+        """Write these findings as one HTML file; the report in a run folder has maps of the rows too."""
+        import isotrope
+
+        return isotrope.write_report(self, path)
+
     def to_frame(self) -> pd.DataFrame:
         """The readings as a tidy table: model, revision, layer, measure, value, low, high, n, null, ..."""
         import pandas as pd
@@ -122,6 +131,40 @@ class Findings:
     def to_json(self) -> str:
         """The same as one JSON document."""
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+
+    def plot(self, measure: str, *, group: str | None = None, ax: Axes | None = None) -> Axes:
+        """A measure over the layers with its 95 % interval and null, as matplotlib's Axes, in `ax` where it is given.
+
+        group: of a run with groups; None for all rows together.
+        """
+        from isotrope.drawing.curve import curve, layer_axis
+        from isotrope.drawing.style import COLUMN, style
+
+        found = {r.layer: r for r in self.readings if (r.measure, r.group, r.variant) == (measure, group, "definition")}
+        if None in found:
+            raise InputError(f"{measure} is one number for all layers ({found[None].value:.4g}) and has no curve.")
+        if not any(math.isfinite(r.value) for r in found.values()):
+            of = "" if group is None else f" for the group {group!r}"
+            raise InputError(f"the run has no value of {measure!r}{of} to plot; it reads {_listed(self.readings)}.")
+        shown = [found.get(layer, Reading(layer, measure, math.nan)) for layer in self.layers]
+        with style():
+            if ax is None:
+                from matplotlib import pyplot
+
+                ax = pyplot.subplots(figsize=(COLUMN, 2.3))[1]
+            low, high, null = ([getattr(r, end) for r in shown] for end in ("low", "high", "null"))
+            curve(ax, [r.value for r in shown], low=low, high=high, null=null, label=group)
+            layer_axis(ax, self.layers, self.layer_names)
+            ax.set_ylabel(measure.replace("_", " "))
+            if ax.get_legend_handles_labels()[1]:
+                ax.legend()
+        return ax
+
+    def _repr_html_(self) -> str:
+        """The verdict and the layers as a small table, for notebooks."""
+        from isotrope.drawing.card import card
+
+        return card(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Findings:
@@ -161,6 +204,13 @@ class Findings:
 
 _NUMBERS = ("value", "low", "high", "null")
 _TEXTS = ("model", "revision", "layer", "measure", "variant", "reason", "note", "group")
+
+
+def _listed(readings: list[Reading]) -> str:
+    """The measures that have a value somewhere, in words."""
+    names = list(dict.fromkeys(r.measure for r in readings if math.isfinite(r.value) and r.layer is not None))
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return (", ".join(names[:8]) or "nothing") + more
 
 
 def _plain(reading: dict[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from isotrope.measures.cost import duration, seconds, seconds_after, side_by_sid
 from isotrope.measures.intervals import Groups
 from isotrope.measures.readings import Nulls, read, read_across, statistic
 from isotrope.provenance import provenance
+from isotrope.report import add_report
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Layer, Source
 from isotrope.sources.inputs import Input
@@ -153,7 +154,7 @@ def scan_source(
     collection = Collection(options.wanted)
     if run is not None and resume:
         if run.finished:
-            return checkpoints.finished(run, task)
+            return add_report(run, checkpoints.finished(run, task), progress)
         collection = checkpoints.resumed(run, task, options.wanted)
     resumed = collection.batches
     told = progress or (lambda *_: None)
@@ -171,6 +172,9 @@ def scan_source(
     if run is not None:
         told("writing the run", 0, None)
         run.save(findings, checkpoints.arrays(collection), checkpoints.files(collection))
+        del collection  # the report reads what was written, and needs the room
+        give_back()
+        add_report(run, findings, told)
     return findings
 
 

@@ -43,4 +43,4 @@ def test_build_on_the_command_line(isotrope: Command, tmp_path: Path) -> None:
     Path("few.txt").write_text("\n".join(lines[:20]))
     assert "expected at least 200" in one_sentence(isotrope("build", folder, "--text", "few.txt", "-o", "other"))
     assert not Path("other").exists()
-    assert "cannot" in one_sentence(isotrope("build", "no/such/model", "--text", "text.txt", "-o", "other"))
+    assert "no model folder" in one_sentence(isotrope("build", "no/such/model", "--text", "text.txt", "-o", "other"))

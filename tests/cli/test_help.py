@@ -8,7 +8,7 @@ import sys
 import pytest
 from command import Command
 
-HEAVY = ("torch", "numpy", "scipy", "pandas", "pyarrow", "transformers", "safetensors", "datasets")
+HEAVY = ("torch", "matplotlib", "numpy", "scipy", "pandas", "pyarrow", "transformers", "safetensors", "datasets")
 
 CODE = """
 import sys
@@ -27,8 +27,10 @@ finally:
         ["--help"],
         ["scan", "--help"],
         ["compare", "--help"],
+        ["report", "--help"],
         ["catalogue", "--help"],
         ["advise", "--help"],
+        ["figure", "--help"],
         ["repair", "--help"],
         ["repair", "fit", "--help"],
         ["repair", "apply", "--help"],
@@ -37,6 +39,7 @@ finally:
         ["evaluate", "--help"],
         ["evaluate", "sts", "--help"],
         ["evaluate", "retrieval", "--help"],
+        ["evaluate", "glue", "--help"],
         ["--version"],
     ],
 )

@@ -49,7 +49,8 @@ def test_in_words(isotrope: Command, bert: Path, text: Path) -> None:
     rows = [line.split()[0] for line in result.out.splitlines() if line[:1].isdigit()]
     assert rows == ["0", "1", "2", "3"]
     tables = {path.stem for path in Path("run/tables").iterdir()}
-    assert tables == {"spectra", "tokens", "sequence_cdf"}
+    for_the_report = {"coordinates", "directions", "maps", "sample", "sequences", "tried"}
+    assert tables == {"spectra", "tokens", "sequence_cdf"} | for_the_report
     tokens = pd.read_parquet("run/tables/tokens.parquet")
     assert {"[CLS]", "cat"} <= set(tokens["token"])
 

@@ -25,7 +25,7 @@ from isotrope.evaluation.neighbourhoods import kept
 from isotrope.evaluation.pairs import read_sets
 from isotrope.repairs.collecting import collect
 from isotrope.sources.text_rows import Encoder
-from models import smollm2_file
+from models import save_model, smollm2_file, texts
 
 DATA = Path(os.environ.get("ISOTROPE_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
@@ -191,9 +191,31 @@ def test_a_collapsed_layer_is_built_into_an_embedder_as_advised(tmp_path: Path) 
         build(tmp_path / "second")
 
 
+@pytest.mark.parametrize(("family", "last"), [("gpt2", 3), ("t5", 2), ("bart", 3)])
+def test_any_kind_of_model_is_advised_on_and_of_two_stacks_the_encoder(family: str, last: int, tmp_path: Path) -> None:
+    folder = str(save_model(tmp_path / family, family))
+    advice = advise(model=folder, text=texts(400))
+    assert advice.layers in (str(last), f"1+{last}")
+    assert advice.trials[0].layers == str(last)
+    with pytest.raises(InputError, match="got the layers all, expected one or an average"):
+        advise(model=folder, text=texts(400), layers="all")
+
+
+def test_a_tokenizer_without_english_is_told(tmp_path: Path) -> None:
+    folder = save_model(tmp_path / "bert", "bert")
+    letters = "абвгдежзик"
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    tokenizer["model"] = {"type": "BPE", "vocab": {letter: i for i, letter in enumerate(letters)}, "merges": []}
+    tokenizer["post_processor"], tokenizer["added_tokens"] = None, []
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    russian = [f"{a}{b} {c}{d}" for a in letters for b in letters for c in "абв" for d in letters]
+    with pytest.raises(InputError, match="has tokens for 0 of 1,500 pairs of everyday English sentences"):
+        advise(model=str(folder), text=russian)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("layers", "repaired"), [(None, False), ("3", True)])
-@pytest.mark.parametrize(("n", "seed"), [(500, 1), (2_500, 2)])
+@pytest.mark.parametrize(("n", "seed"), [(500, 1), (900, 2)])
 def test_the_advice_is_the_same_for_few_texts_and_many(layers: str | None, repaired: bool, n: int, seed: int) -> None:
     texts = random.Random(seed).sample(manual(100_000), n)
     assert (advise(text=texts, layers=layers, seed=seed).repair is not None) is repaired

@@ -19,6 +19,9 @@ def compare(
         str | None, typer.Option(help="Only these groups or names, see isotrope catalogue.", show_default="all")
     ] = None,
     layers: Annotated[str | None, typer.Option(help="Only these, e.g. 0,6,-1.", show_default="all")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write the runs side by side into this HTML file.", show_default=False)
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say what changed between runs, by how much, and whether beyond its interval."""
@@ -27,6 +30,8 @@ def compare(
 
     found = [Run(folder).findings() for folder in runs]
     pairs = [_chosen(changes, found[0], measures, layers) for changes in compared(found)]
+    if html is not None:
+        _write(runs, html, quiet=json)
     if json:
         import json as library
 
@@ -41,6 +46,17 @@ def compare(
         return
     for folder, other, changes in zip(runs[1:], found[1:], pairs, strict=True):
         _show(f"{runs[0]} -> {folder}", found[0], other, changes)
+    if html is not None:
+        typer.echo(f"\nSide by side: {html}")
+
+
+def _write(runs: list[Path], html: Path, *, quiet: bool) -> None:
+    """The runs side by side as one HTML file."""
+    from isotrope.cli.terminal import Bar
+    from isotrope.report import write_comparison
+
+    with Bar(quiet=quiet) as bar:
+        write_comparison(runs, html, progress=bar)
 
 
 def _chosen(changes: list[Change], first: Findings, measures: str | None, layers: str | None) -> list[Change]:

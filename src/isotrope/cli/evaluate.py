@@ -1,14 +1,15 @@
-"""isotrope evaluate: whether a repair helps on real tasks, one file each."""
+"""isotrope evaluate: whether a repair, or a way of training, helps on real tasks, one file each."""
 
 from __future__ import annotations
 
 import typer
 
+from isotrope.cli.evaluate_glue import glue
 from isotrope.cli.evaluate_retrieval import retrieval
 from isotrope.cli.evaluate_sts import sts
 
-evaluate = typer.Typer(name="evaluate", help="Score a model on real tasks, without and with repairs.")
-for _command in (sts, retrieval):
+evaluate = typer.Typer(name="evaluate", help="Score a model on real tasks, without and with repairs, or fine-tuned.")
+for _command in (sts, retrieval, glue):
     evaluate.command()(_command)
 
 

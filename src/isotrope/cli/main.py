@@ -16,7 +16,9 @@ from isotrope.cli.build import build
 from isotrope.cli.catalogue import catalogue
 from isotrope.cli.compare import compare
 from isotrope.cli.evaluate import evaluate
+from isotrope.cli.figure import figure
 from isotrope.cli.repair import repair
+from isotrope.cli.report import report
 from isotrope.cli.scan import scan
 from isotrope.errors import IsotropeError
 
@@ -31,6 +33,8 @@ app.command()(catalogue)
 app.command()(compare)
 app.command()(advise)
 app.command()(build)
+app.command()(report)
+app.command()(figure)
 app.add_typer(repair)
 app.add_typer(evaluate)
 

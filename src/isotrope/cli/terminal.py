@@ -128,7 +128,9 @@ def show_findings(findings: Findings, folder: Path | None) -> None:
     for line in (*_notes(findings), *_undefined(findings)):
         out.print(line, style="dim", soft_wrap=True)
     if folder is not None:
-        out.print(f"\nResults: {folder}/ (findings.json, readings.csv, readings.parquet, tables/, statistics/)")
+        out.print(
+            f"\nResults: {folder}/ (report.html, findings.json, readings.csv, readings.parquet, tables/, statistics/)"
+        )
 
 
 #: What models read besides text, in words.

@@ -10,7 +10,7 @@ from functools import partial
 from isotrope.errors import InputError
 from isotrope.evaluation.advice import Advice
 from isotrope.evaluation.bending import bend
-from isotrope.evaluation.everyday import yardstick
+from isotrope.evaluation.everyday import Yardstick, yardstick
 from isotrope.evaluation.halves import halves
 from isotrope.evaluation.spaces import Space, Spaces, encode_in
 from isotrope.evaluation.trial import GAIN, Material, Trial, try_space, with_everyday
@@ -64,7 +64,9 @@ def advise_model(
         reading = replace(reading, pooling=reading.pooling or "mean")
     asked = replace(reading, layers=layers.replace(",", "+") if layers else "all")
     loaded = loaded or asked.load()
-    source = asked.rows_over(open_corpus(["a b"]), loaded)
+    source = asked.rows_over(open_corpus(given[:LEAST]), loaded)
+    if layers and len(source.layers) > 1:
+        raise InputError(f"got the layers {layers}, expected one or an average such as 1,-1: advice is on one space.")
     choices = _mixes(source) if isinstance(source, TextSource) and not layers else [str(source.layers[0])]
     reading = replace(reading, layers=",".join(choices), in_order=False)
     texts = _drawn(given, max(_MOST_TEXTS, 2 * source.width), seed)
@@ -76,7 +78,7 @@ def advise_model(
     spaces = encode(
         reading, loaded, [*material.texts, *texts], weights, lambda done, total: tell("encoding texts", done, total)
     )
-    material = _with_tokens(material, spaces)
+    material = _with_tokens(material, spaces, loaded.name)
     first, *others = spaces.rows
     trials = [_trial(spaces, first, material, seed, tell)]
     chosen = trials[0]
@@ -131,12 +133,20 @@ def _material(texts: Sequence[str], seed: int) -> Material:
     return Material(shuffled[cut:], pairs, yardstick())
 
 
-def _with_tokens(material: Material, spaces: Spaces) -> Material:
+def _with_tokens(material: Material, spaces: Spaces, name: str) -> Material:
     """Without the texts that have no token."""
-    return replace(
-        material,
-        fitted=[text for text in material.fitted if text in spaces],
-        halves=[pair for pair in material.halves if pair[0] in spaces and pair[1] in spaces],
+    given = material.yardstick
+    pairs = [pair for pair in given.pairs if pair.first in spaces and pair.second in spaces]
+    fitted = [text for text in material.fitted if text in spaces]
+    if min(len(pairs), len(fitted)) < LEAST // 2:
+        raise InputError(
+            f"the tokenizer of {name} has tokens for {len(pairs):,} of {len(given.pairs):,} pairs of everyday English "
+            f"sentences and {len(fitted):,} of the texts, expected at least {LEAST // 2} of each; give rows as vectors."
+        )
+    return Material(
+        fitted,
+        [pair for pair in material.halves if pair[0] in spaces and pair[1] in spaces],
+        Yardstick([text for text in given.sentences if text in spaces], pairs),
     )
 
 

@@ -49,6 +49,8 @@ def translate(image: Image, cutoffs: Sequence[float] = CUTOFFS, *, pairs: int = 
     """
     if odd := [c for c in cutoffs if not -1.0 <= c <= 1.0]:
         raise InputError(f"the cosine cut-off {odd[0]} is not between −1 and 1; give cosines.")
+    if not len(cutoffs):
+        return []
     found = [_cosines(points.unit.rows, pairs, seed) for points in (image.rows, image.image)]
     return [_translated(float(c), *found) for c in cutoffs]
 

@@ -1,0 +1,33 @@
+"""isotrope report: one HTML file that shows what a run found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="Run folder of a scan.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write.", show_default="report.html in the run folder"),
+    ] = None,
+    tsne: Annotated[
+        bool, typer.Option("--tsne", help="Place points by t-SNE too, which takes minutes, once; needs openTSNE.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Make one HTML file that opens anywhere and asks the network for nothing."""
+    from isotrope.cli.terminal import Bar
+    from isotrope.report import write_report
+
+    with Bar(quiet=json) as bar:
+        written = write_report(run, output, tsne=tsne, progress=bar)
+    if json:
+        import json as library
+
+        typer.echo(library.dumps({"run": str(run), "report": str(written), "bytes": written.stat().st_size}))
+    else:
+        typer.echo(f"Report: {written}")

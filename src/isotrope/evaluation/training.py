@@ -1,0 +1,34 @@
+"""How models are fine-tuned: the settings of the loop, without torch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from isotrope.errors import InputError
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to train: the customary settings of GLUE (batches of 32, three epochs, 2e-5, 128 tokens, linear decay).
+
+    softdecay_learning_rate: of α. patience: epochs without a better score on held-out rows after which to stop.
+    train_rows: how many training rows to use, None for all.
+    """
+
+    epochs: int = 3
+    batch_size: int = 32
+    learning_rate: float = 2e-5
+    softdecay_learning_rate: float = 2e-3
+    max_length: int = 128
+    patience: int = 2
+    train_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "max_length", "patience", "train_rows"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name.replace('_', ' ')} is {value}, expected 1 or more.")
+        for name in ("learning_rate", "softdecay_learning_rate"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise InputError(f"the {name.replace('_', ' ')} is {getattr(self, name)}, expected a positive number.")

@@ -1,0 +1,81 @@
+"""The record of a figure: what it shows, which paper's figure it answers, what it needs, and the function itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from isotrope.drawing.style import COLUMN, PAGE
+from isotrope.registry import Registry
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from isotrope.figures.run_data import RunData
+
+YAN = "Yan et al. 2022 (SoftDecay)"
+GODEY = "Godey et al. 2024 (anisotropy)"
+MARBUT = "Marbut, Chandler and Wheeler (latent geometry)"
+YAMAGIWA = "Yamagiwa and Shimodaira 2024 (norm and variance)"
+
+#: What a figure may need of a run beside its readings, in words, and how to get it.
+NEEDS: Mapping[str, tuple[str, str]] = {
+    "spectra": ("the table of spectra", "scan again"),
+    "tokens": ("the table of token types", "scan a model over a text with --measures tokens, without --pooling"),
+    "sequence_cdf": (
+        "the curves of sequences' spectra",
+        "scan a model over a text with --measures sequences, without --pooling",
+    ),
+    "statistics": ("the statistics of its layers", "scan again with -o"),
+    "sample": ("a sample of rows", "scan again with --sample 20000"),
+    "lengths": ("the lengths of its sequences", "scan a model over a text with --measures sequences"),
+}
+
+Draw: TypeAlias = "Callable[[RunData, Figure], None]"
+
+
+@dataclass(frozen=True)
+class FigureRecord:
+    """One figure of a run, for print.
+
+    shows: what is seen, in one sentence. answers: the papers' figures that it is the like of. needs: what the run must
+    hold, keys of NEEDS. measures: the readings that it must hold. width, height: in inches. layer: which layer it
+    is of unless the user says, None where it is of several.
+    """
+
+    name: str
+    shows: str
+    answers: str
+    draw: Draw
+    needs: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
+    width: float = COLUMN
+    height: float = 2.3
+    layer: Literal["middle", "last"] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that there is to say about it, as plain data."""
+        return {
+            "name": self.name,
+            "shows": self.shows,
+            "answers": self.answers,
+            "needs": [NEEDS[need][0] for need in self.needs],
+            "measures": list(self.measures),
+            "width_inches": self.width,
+            "height_inches": self.height,
+            "layer": self.layer,
+        }
+
+
+FIGURES = Registry[FigureRecord]("figure")
+
+
+def figure(name: str, *, page: bool = False, **facts: Any) -> Callable[[Draw], Draw]:
+    """Register a function that draws into an empty figure; page: as wide as a page instead of a column."""
+
+    def add(function: Draw) -> Draw:
+        FIGURES.add(name, FigureRecord(name=name, draw=function, width=PAGE if page else COLUMN, **facts))
+        return function
+
+    return add

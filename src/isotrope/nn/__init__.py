@@ -1,0 +1,62 @@
+"""Geometry while training: a SoftDecay layer for any encoder, regularisers, and a monitor that sees a collapse come."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from isotrope.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from isotrope.nn.attaching import attach, detach
+    from isotrope.nn.groups import parameter_groups
+    from isotrope.nn.monitor import GeometryMonitor
+    from isotrope.nn.regularizers import ExpDecay, IsoScoreStar, MeanCosineLoss, WhiteningLoss
+    from isotrope.nn.regularizing import regularize
+    from isotrope.nn.saved import restore
+    from isotrope.nn.softdecay import SoftDecay
+    from isotrope.nn.spectral import soft_decay
+
+__all__ = [
+    "ExpDecay",
+    "GeometryMonitor",
+    "IsoScoreStar",
+    "MeanCosineLoss",
+    "SoftDecay",
+    "WhiteningLoss",
+    "attach",
+    "detach",
+    "parameter_groups",
+    "regularize",
+    "restore",
+    "soft_decay",
+]
+
+#: Where each public name lives. They are loaded when first used: importing isotrope.nn imports no torch.
+_HOME = {
+    "ExpDecay": "regularizers",
+    "GeometryMonitor": "monitor",
+    "IsoScoreStar": "regularizers",
+    "MeanCosineLoss": "regularizers",
+    "SoftDecay": "softdecay",
+    "WhiteningLoss": "regularizers",
+    "attach": "attaching",
+    "detach": "attaching",
+    "parameter_groups": "groups",
+    "regularize": "regularizing",
+    "restore": "saved",
+    "soft_decay": "spectral",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'isotrope.nn' has no attribute {name!r}")
+    if find_spec("torch") is None:
+        raise MissingExtra("torch", "models", f"isotrope.nn.{name}")
+    return getattr(import_module(f"isotrope.nn.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

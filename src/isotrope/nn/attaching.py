@@ -1,0 +1,198 @@
+"""A SoftDecay layer inside any model of transformers, put there and taken out again: no model is edited."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import torch
+
+from isotrope.errors import InputError
+from isotrope.nn.places import Place, find
+from isotrope.nn.softdecay import SoftDecay
+from isotrope.nn.standin import StandIn
+
+Tensor: TypeAlias = torch.Tensor
+Module: TypeAlias = torch.nn.Module
+
+#: What the layer is called where it is, in the names of parameters and in saved weights.
+NAME = "softdecay"
+
+#: Where a model's config keeps how the layer was attached.
+SETTINGS = "isotrope_softdecay"
+
+_PASS = "_isotrope_pass"
+
+
+def attach(
+    model: Any,
+    alpha: float = -0.5,
+    form: str = "shifted",
+    *,
+    trainable: bool = True,
+    block: int = -1,
+    at: str | None = None,
+) -> SoftDecay:
+    """Put a SoftDecay layer into a model, in the last block before its final norm, or after the block; the layer.
+
+    It takes no part of padding, which it finds in the `attention_mask` that the model is called with. alpha, form,
+    trainable: of the layer. block: another block, from 0 on. at: another place, see `isotrope.nn.places.find`. A
+    model of sentence-transformers or PEFT gets it in the network inside. Paper: Yan et al. 2022, section 5.2.
+
+    >>> from transformers import BertConfig, BertModel
+    >>> model = BertModel(BertConfig(num_hidden_layers=3, hidden_size=12, intermediate_size=8))
+    >>> attach(model)
+    SoftDecay(alpha=-0.5, form='shifted', trainable=True)
+    >>> detach(model).alpha
+    -0.5
+    """
+    network = inner(model)
+    if attached(network) is not None:
+        raise InputError(f"{type(network).__name__} has a SoftDecay layer already; detach it first.")
+    layer = SoftDecay(alpha, form, trainable)
+    place = find(network, block, at)
+    module, owner = network.get_submodule(place.module), network.get_submodule(place.owner)
+    _warn_of_looking_ahead(network)
+    example = next(module.parameters(), None)
+    if example is None:
+        example = next(network.parameters())
+    module.add_module(NAME, layer.to(device=example.device))
+    setattr(owner, _PASS, _Pass(network, place))
+    if hasattr(network, "config"):
+        settings = {"alpha": alpha, "form": form, "trainable": trainable, "block": block, "at": at}
+        setattr(network.config, SETTINGS, settings)
+    return layer
+
+
+def detach(model: Any) -> Any:
+    """Take the SoftDecay layer out of a model, which then is as it was before; the layer."""
+    network = inner(model)
+    owner = attached(network)
+    if owner is None:
+        raise InputError(f"{type(network).__name__} has no SoftDecay layer; attach one first.")
+    run = getattr(owner, _PASS)
+    layer = getattr(run.module, NAME)
+    run.stop()
+    delattr(run.module, NAME)
+    delattr(owner, _PASS)
+    if hasattr(getattr(network, "config", None), SETTINGS):
+        delattr(network.config, SETTINGS)
+    return layer
+
+
+def attached(network: Module) -> Module | None:
+    """The module of a network whose forward pass runs a SoftDecay layer, None where there is none."""
+    return next((module for module in network.modules() if _PASS in vars(module)), None)
+
+
+def inner(model: Any) -> Module:
+    """The network inside a wrapper of sentence-transformers, PEFT, data-parallel training or torch.compile."""
+    if isinstance(model, torch.nn.parallel.DistributedDataParallel):
+        return inner(model.module)
+    for name in ("_orig_mod", "transformers_model"):
+        if getattr(model, name, None) is not None:
+            return inner(getattr(model, name))
+    if hasattr(model, "get_base_model"):
+        return inner(model.get_base_model())
+    if not isinstance(model, torch.nn.Module):
+        raise InputError(f"expected a torch model, such as AutoModel.from_pretrained(...), got {type(model).__name__}.")
+    return model
+
+
+class _Pass:
+    """A model's forward pass, around which the mask is known to the layer inside."""
+
+    def __init__(self, network: Module, place: Place) -> None:
+        self.module, self.owner = network.get_submodule(place.module), network.get_submodule(place.owner)
+        self.use = place.use
+        below = place.module.removeprefix(place.owner).removeprefix(".").split(".")
+        self.around = [self.owner.get_submodule(".".join(below[: i + 1])) for i in range(len(below))]
+        self.mask: Tensor | None = None
+        self.batch: int | None = None
+        self.inside, self.uses = False, 0
+        if place.before:
+            self.hook = self.module.register_forward_pre_hook(self.before)
+        else:
+            self.hook = self.module.register_forward_hook(self.after)
+        self.forward = StandIn(self.owner, self.run)
+
+    def stop(self) -> None:
+        """Leave the model as it was."""
+        self.hook.remove()
+        self.forward.stop()
+
+    def run(self, whole: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The forward pass, with its mask kept while it lasts."""
+        if getattr(self.owner, "_is_replica", False):
+            raise InputError(
+                "SoftDecay does not run in torch.nn.DataParallel, whose copies share what they should not; "
+                "start training with torchrun or accelerate launch."
+            )
+        given = self.forward.given(args, kwargs)
+        first = given.get("input_ids") if given.get("input_ids") is not None else given.get("inputs_embeds")
+        self.mask, self.batch = given.get("attention_mask"), None if first is None else first.shape[0]
+        self.inside, self.uses = True, 0
+        # A block that is run again for the backward pass would not see its mask again; one block can do without.
+        paused = [module for module in self.around if getattr(module, "gradient_checkpointing", False)]
+        for module in paused:
+            module.gradient_checkpointing = False
+        try:
+            return whole(*args, **kwargs)
+        finally:
+            for module in paused:
+                module.gradient_checkpointing = True
+            self.inside, self.mask = False, None
+
+    def before(self, module: Module, args: tuple[Any, ...]) -> Any:
+        return (self.bent(module, args[0]), *args[1:]) if self.now() else None
+
+    def after(self, module: Module, args: Any, output: Any) -> Any:
+        if not self.now():
+            return None
+        if isinstance(output, tuple):
+            return (self.bent(module, output[0]), *output[1:])
+        return self.bent(module, output)
+
+    def now(self) -> bool:
+        """Whether this is the use of the module that the layer belongs to."""
+        if not self.inside:
+            raise InputError(
+                f"{type(self.module).__name__}, which has a SoftDecay layer, was run outside the forward pass of "
+                f"{type(self.owner).__name__}, where its mask is known (or once more by a checkpoint around it); "
+                "call the whole model, and leave this block out of other kinds of gradient checkpointing."
+            )
+        self.uses += 1
+        return self.use is None or self.uses == self.use + 1
+
+    def bent(self, module: Module, hidden: Tensor) -> Tensor:
+        if hidden.ndim != 3 or (self.batch is not None and hidden.shape[0] != self.batch):
+            raise InputError(
+                f"the hidden states of {type(self.owner).__name__} at this place have shape {tuple(hidden.shape)}, "
+                "expected (sequences, tokens, dimensions); SoftDecay cannot be put here."
+            )
+        layer: Any = getattr(module, NAME)  # looked up each time: PEFT may have wrapped it
+        return layer(hidden, self.rows(hidden))
+
+    def rows(self, hidden: Tensor) -> Tensor | None:
+        """Which rows are tokens, (b, t), None where all are."""
+        mask, length = self.mask, hidden.shape[1]
+        if mask is None:
+            return None
+        if hasattr(self.owner, "_get_feature_vector_attention_mask"):  # speech: the mask is of samples, not of frames
+            mask = self.owner._get_feature_vector_attention_mask(length, mask)
+        if mask.ndim != 2 or mask.shape[0] != hidden.shape[0] or mask.shape[1] < length:
+            raise InputError(
+                f"the attention mask has shape {tuple(mask.shape)}, expected {tuple(hidden.shape[:2])}, "
+                "1 for tokens and 0 for padding."
+            )
+        return mask[:, mask.shape[1] - length :]  # with a cache of earlier tokens only the last ones are run
+
+
+def _warn_of_looking_ahead(network: Any) -> None:
+    if getattr(network, "can_generate", bool)():
+        warnings.warn(
+            f"{type(network).__name__} predicts next tokens, and SoftDecay mixes all tokens of a sequence, later ones "
+            "too: use it where a whole sequence is read, not for training on next tokens.",
+            stacklevel=3,
+        )

@@ -1,0 +1,89 @@
+"""The directions of a layer's rows, and how repairs bend them: what maps and sliders start from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from isotrope.repairs.spectrum import principal, singular
+from isotrope.statistics import Moments
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+#: Up to this many directions all eigenvectors are worked out, beyond it only the two that are drawn.
+_FEW = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """Principal and singular directions of rows.
+
+    variances: (r,), descending, over n − 1. axes: (d, r). singular: (s,), descending, of the uncentred rows. turn:
+    (d, s), their right singular vectors. along: (s,), the mean row in these.
+
+    >>> from isotrope.statistics import block
+    >>> rows = np.array([[3.0, 1.0], [3.0, -1.0], [5.0, 0.0]])
+    >>> found = Directions.of(Moments.of(block(rows)))
+    >>> bool(np.isclose(np.linalg.norm(found.along), np.linalg.norm(rows.mean(axis=0))))
+    True
+    """
+
+    n: int
+    mean: Vector
+    variances: Vector
+    axes: Matrix
+    singular: Vector
+    turn: Matrix
+    along: Vector
+
+    @classmethod
+    def of(cls, m: Moments) -> Directions:
+        values, axes = principal(m)
+        strengths, turn = singular(m)
+        return cls(m.n, m.mean, values / max(m.n - 1, 1), axes, strengths, turn, turn.T @ m.mean)
+
+    def drawn(self) -> tuple[Matrix, Vector]:
+        """The plane of most spread: a weight (d, 2) and a shift (2,), so that rows @ weight − shift are the points."""
+        weight = _two(self.axes)
+        return weight, self.mean @ weight
+
+    def drawn_whitened(self) -> tuple[Matrix, Vector]:
+        """The same plane where every direction is as wide as any other."""
+        weight, shift = self.drawn()
+        scale = np.ones(2)
+        scale[: len(self.variances)] = np.sqrt(self.variances[:2])
+        return weight / scale, shift / scale
+
+    def drawn_bent(self, gains: Vector) -> tuple[Matrix, Vector]:
+        """The plane of most spread after the singular directions, (s,), are multiplied by gains, (s,).
+
+        Along the singular directions the scatter is a diagonal less the mean's part, so that no matrix is needed.
+        """
+        strengths, mean = (gains * self.singular) ** 2, gains * self.along
+
+        def scatter(x: Vector) -> Vector:
+            flat = np.ravel(x)
+            return np.asarray(strengths * flat - self.n * mean * (mean @ flat))
+
+        s = len(strengths)
+        if s <= _FEW:
+            vectors = np.linalg.eigh(np.diag(strengths) - self.n * np.outer(mean, mean))[1][:, ::-1]
+        else:
+            operator = LinearOperator((s, s), matvec=scatter, dtype=np.float64)
+            found, vectors = eigsh(operator, k=2, v0=np.ones(s), which="LA")
+            vectors = vectors[:, np.argsort(-found)]
+        weight = (self.turn * gains) @ _two(vectors)
+        shift = self.mean @ weight
+        # Which way a direction points is chance: the way of the plane before, so that points move as little as can be.
+        sign = np.sign(np.einsum("ij,ij->j", weight, self.drawn()[0]))
+        sign[sign == 0] = 1.0
+        return weight * sign, shift * sign
+
+
+def _two(directions: Matrix) -> Matrix:
+    """The first two of the directions, (d, 2); zeros where there are fewer."""
+    return np.pad(directions[:, :2], ((0, 0), (0, max(0, 2 - directions.shape[1]))))

@@ -1,0 +1,108 @@
+"""Reports as files: of one run, or of several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from isotrope.comparison import compare
+from isotrope.findings import Findings
+from isotrope.report.document import document, page_data
+from isotrope.report.packing import finite
+from isotrope.report.page import page
+from isotrope.report.place import place
+from isotrope.report.prepare import Progress, prepare
+from isotrope.store import Run, write_text
+
+NAME = "report.html"
+
+
+def add_report(run: Run, findings: Findings, progress: Progress | None = None) -> Findings:
+    """Work out what a report needs of a run that is whole, and put the report into its folder; the findings again."""
+    if not (run.folder / NAME).exists():
+        tell = progress or (lambda what, done, total: None)
+        prepare(run, findings, tell)
+        _write(findings, run.folder, run.folder / NAME, tell)
+    return findings
+
+
+def write_report(
+    source: Findings | Run | str | Path,
+    path: str | Path | None = None,
+    *,
+    tsne: bool = False,
+    progress: Progress = lambda what, done, total: None,
+) -> Path:
+    """Write the report of a run folder, or of findings alone, and say where it is.
+
+    Of a run the maps are worked out once and kept in its folder; tsne: those of t-SNE too, which take minutes. path: by
+    default report.html in the run folder. Findings alone have no rows, so that their report has no maps.
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from isotrope import scan
+    >>> found = scan(vectors=np.random.default_rng(0).normal(size=(300, 4)))
+    >>> write_report(found, tempfile.mkdtemp() + "/report.html").name
+    'report.html'
+    """
+    if isinstance(source, Findings):
+        findings, folder = source, None
+    else:
+        run = source if isinstance(source, Run) else Run(source)
+        findings, folder = run.findings(), run.folder
+        prepare(run, findings, progress)
+        if tsne:
+            place(run, findings, progress)
+    target = Path(path) if path is not None else (folder or Path()) / NAME
+    _write(findings, folder, target, progress)
+    return target
+
+
+def _write(findings: Findings, folder: Path | None, target: Path, progress: Progress) -> None:
+    progress("writing the report", 0, None)
+    name = folder.absolute().name if folder is not None else findings.model or "vectors"
+    data = page_data("report", [document(findings, name, folder)])
+    write_text(target, page(data, f"{findings.model or name}: {findings.verdict.word}"))
+
+
+def write_comparison(
+    runs: Sequence[Run | str | Path],
+    path: str | Path,
+    *,
+    progress: Progress = lambda what, done, total: None,
+) -> Path:
+    """Write the report of several runs side by side; what changed is told from the first to each of the others."""
+    opened = [run if isinstance(run, Run) else Run(run) for run in runs]
+    found = [run.findings() for run in opened]
+    changes = compare(found)
+    for run, findings in zip(opened, found, strict=True):
+        prepare(run, findings, progress)
+    names = _names([run.folder for run in opened])
+    progress("writing the comparison", 0, None)
+    documents = [document(f, name, run.folder) for f, name, run in zip(found, names, opened, strict=True)]
+    lines = [
+        {
+            "run": i,
+            "layer": None if c.layer is None else str(c.layer),
+            "measure": c.measure,
+            "group": c.group,
+            "before": finite(c.before),
+            "after": finite(c.after),
+            "difference": finite(c.difference),
+            "beyond": c.beyond,
+            "note": c.note,
+        }
+        for i, some in enumerate(changes, start=1)
+        for c in some
+        if c.group is None
+    ]
+    write_text(Path(path), page(page_data("comparison", documents, changes=lines), " · ".join(names)))
+    return Path(path)
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+    """The folders' names; with the one above it where two are the same."""
+    short = [folder.absolute().name for folder in folders]
+    if len(set(short)) == len(short):
+        return short
+    return [f"{i}: {folder.absolute().parent.name}/{folder.absolute().name}" for i, folder in enumerate(folders, 1)]

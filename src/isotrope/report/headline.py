@@ -1,0 +1,144 @@
+"""What stands on top of a report: the verdict, the three numbers that carry it, and what was measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from isotrope.findings import Findings, Reading
+from isotrope.measures import get
+
+#: What stands in where one of the verdict's own measures was not taken, in this order.
+_OTHERS = ("isoscore", "explained_variance_1", "sequence_uniformity", "outlier_dimension_share", "within_share", "vrm")
+
+#: Verdicts that say nothing of the space.
+UNTOLD = ("unknown", "too few rows")
+
+
+def level(findings: Findings) -> int | None:
+    """How bad the verdict is, 0 to 3; None where it says nothing of the space."""
+    if findings.verdict.word in UNTOLD:
+        return None
+    return max((s.level for s in findings.verdict.statements if s.layers), default=0)
+
+
+def said(text: str, word: str) -> str:
+    """A sentence of the verdict below its word, which it need not say again.
+
+    >>> said("Leaning: in layer 5 the rows lean to one side.", "leaning")
+    'In layer 5 the rows lean to one side.'
+    """
+    start = f"{word.capitalize()}: "
+    rest = text.removeprefix(start)
+    return rest if rest == text else f"{rest[0].upper()}{rest[1:]}"
+
+
+def numbers(findings: Findings) -> list[dict[str, Any]]:
+    """The three numbers that carry the verdict, each of the layer in which it is worst.
+
+    >>> import numpy as np
+    >>> from isotrope import scan
+    >>> found = scan(vectors=np.random.default_rng(0).normal(size=(500, 8)) + 3.0)
+    >>> [number["measure"] for number in numbers(found)]
+    ['mean_cosine', 'drift_share', 'effective_rank_eigenvalues']
+    """
+    found = list(_worst(findings, _order(findings)))[:3]
+    return [_shown(r, findings) for r in found]
+
+
+def _order(findings: Findings) -> Iterator[str]:
+    first = ["mean_cosine", "drift_share", "effective_rank_eigenvalues"]
+    yield from first[::-1] if findings.verdict.word == "few directions" else first
+    yield from _OTHERS
+    yield from dict.fromkeys(r.measure for r in findings.readings)
+
+
+def _worst(findings: Findings, names: Iterator[str]) -> Iterator[Reading]:
+    """Of each measure that has a value the reading of the layer that is worst off, or of the last."""
+    seen = set()
+    for name in names:
+        of = [
+            r
+            for r in findings.readings
+            if (r.measure, r.group, r.variant) == (name, None, "definition") and math.isfinite(r.value)
+        ]
+        if name in seen or not of:
+            continue
+        seen.add(name)
+        better = get(name).better
+        sign = {"lower": 1.0, "higher": -1.0}.get(better or "")
+        yield of[-1] if sign is None else max(of, key=lambda r: sign * _scaled(r))
+
+
+def _scaled(r: Reading) -> float:
+    """An effective rank counts as a share of what isotropic rows would give, as in the verdict."""
+    return r.value / r.null if r.measure == "effective_rank_eigenvalues" and r.null > 0 else r.value
+
+
+def _shown(r: Reading, findings: Findings) -> dict[str, Any]:
+    m = get(r.measure)
+    where = "" if len(findings.layers) < 2 or r.layer is None else f"layer {_name(findings, r.layer)}"
+    null = f"isotropic rows give {in_few_digits(r.null)}" if math.isfinite(r.null) else ""
+    interval = (
+        f"95 % interval {in_few_digits(r.low)} to {in_few_digits(r.high)}"
+        if math.isfinite(r.low) and math.isfinite(r.high)
+        else "no interval"
+    )
+    share = 1.0 - _scaled(r) if m.better == "higher" else r.value
+    return {
+        "measure": r.measure,
+        "title": m.title,
+        "value": r.value,
+        "text": in_few_digits(r.value),
+        "where": where,
+        "interval": interval,
+        "null": null,
+        "says": m.says,
+        "worse": min(1.0, max(0.0, share)) if math.isfinite(share) else None,
+    }
+
+
+def _name(findings: Findings, layer: int | str) -> str:
+    return findings.layer_names.get(str(layer), str(layer))
+
+
+def in_few_digits(value: float) -> str:
+    """A number as people read it: three digits, and none that are not needed.
+
+    >>> [in_few_digits(v) for v in (0.27412, 12.34, 12345.6, 0.0, 3.9e-5)]
+    ['0.274', '12.3', '12,346', '0', 'under 0.001']
+    """
+    if 0 < value < 0.001:
+        return "under 0.001"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}".replace("-", "−") if value else "0"
+
+
+def facts(findings: Findings) -> list[tuple[str, str]]:
+    """Model, corpus, date, rows and layers, as label and text."""
+    source, counts = findings.source, findings.counts
+    rows = max((r.n for r in findings.readings if r.layer is not None and r.group is None), default=0)
+    texts = f" of {counts['texts']:,} texts" if "texts" in counts and not source.get("pooling") else ""
+    found = [("Model", _model(findings))]
+    if corpus := source.get("corpus"):
+        found.append(("Corpus", str(corpus.get("name", "unnamed"))))
+    if source.get("pooling"):
+        found.append(("Pooling", str(source["pooling"])))
+    found.append(("Date", str(findings.provenance.get("started", ""))[:10] or "unknown"))
+    found.append(("Rows", f"{rows:,}{texts}"))
+    count = len(findings.layers)
+    found.append(
+        ("Layers" if count > 1 else "Width", f"{count} × {source.get('width')}" if count > 1 else _width(source))
+    )
+    return found
+
+
+def _model(findings: Findings) -> str:
+    revision = f" at {findings.revision[:12]}" if findings.revision else ""
+    return f"{findings.model}{revision}" if findings.model else "none: vectors that were there already"
+
+
+def _width(source: dict[str, Any]) -> str:
+    return f"{source.get('width', 'unknown')}"

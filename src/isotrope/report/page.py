@@ -1,0 +1,88 @@
+"""One self-contained HTML file from the data of a page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from isotrope.report.packing import script_json
+
+#: The scripts in the order in which they stand in the page; each holds one idea.
+SCRIPTS = (
+    "data",
+    "elements",
+    "format",
+    "download",
+    "scale",
+    "tooltip",
+    "chart",
+    "table",
+    "measures",
+    "repairs",
+    "spectrum_measures",
+    "state",
+    "theme",
+    "layers",
+    "readings",
+    "spectrum",
+    "cloud",
+    "map",
+    "norm_variance",
+    "coordinates",
+    "sequences",
+    "tokens",
+    "across",
+    "quantized",
+    "groups",
+    "advice",
+    "comparison",
+    "provenance",
+    "main",
+)
+
+
+def page(data: dict[str, Any], title: str) -> str:
+    """The whole page: words in HTML, numbers as JSON, and a policy that forbids every request."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    style, script = _file("report.css"), _script()
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(_file("report.html"))
+    return template.render(
+        title=title,
+        policy=policy(style, script),
+        style=Markup(style),
+        script=Markup(script),
+        data=Markup(script_json(data)),
+        kind=data["kind"],
+        version=data["version"],
+        runs=data["runs"],
+    )
+
+
+def policy(style: str, script: str) -> str:
+    """A content security policy: nothing is fetched, and nothing runs but this style and this script."""
+    return (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}"
+
+
+@cache
+def _script() -> str:
+    """All scripts as one, which leaves no name behind."""
+    parts = "\n".join(_file(f"scripts/{name}.js") for name in SCRIPTS)
+    return f'(() => {{\n"use strict";\n{parts}\n}})();'
+
+
+@cache
+def _file(name: str) -> str:
+    return (resources.files("isotrope.report") / "page" / name).read_text("utf-8")

@@ -1,0 +1,17 @@
+// What the reader has chosen. Whoever shows it is told when it changes.
+const state = { layer: RUNS[0].layers.length - 1, repair: "softdecay", alpha: -0.6, form: "paper", strength: 0.5, search: "" };
+const listeners = [];
+
+function when(names, react) { listeners.push([names, react]); }
+
+function choose(changes) {
+  const changed = Object.keys(changes).filter((name) => state[name] !== changes[name]);
+  Object.assign(state, changes);
+  for (const [names, react] of listeners) if (names.some((name) => changed.includes(name))) react();
+}
+
+// The layer that is chosen, by its label, which is the same in every run of a comparison.
+const label = () => RUNS[0].layers[state.layer].label;
+const layerName = (i = state.layer) => RUNS[0].layers[i].name;
+const fileName = (what) => () => [RUNS[0].name, what].join("-").replace(/[^\w.+-]+/g, "_");
+const fileOfLayer = (what) => () => fileName(`layer-${label()}-${what}`)();

@@ -1,0 +1,29 @@
+"""The maps that t-SNE makes of a run's chosen layers, worked out once and kept among its tables."""
+
+from __future__ import annotations
+
+from isotrope.findings import Findings
+from isotrope.report.directions import Directions
+from isotrope.report.maps import MOST_PLACED, placed
+from isotrope.report.prepare import Progress, add, labelled, points_table
+from isotrope.report.stored import Stored
+from isotrope.store import Run
+
+
+def place(run: Run, findings: Findings, progress: Progress) -> None:
+    """Add the maps by t-SNE to those of a run whose other maps are there."""
+    maps = findings.tables.get("maps")
+    tried = findings.tables.get("tried")
+    if maps is None or tried is None or (maps["map"] == "tsne").any():
+        return
+    full = [layer for layer in findings.layers if str(layer) in set(tried["layer"])]
+    stored = Stored(run)
+    seed = int(findings.provenance.get("settings", {}).get("seed", 0))
+    parts = [maps]
+    for done, layer in enumerate(full):
+        progress("placing points by t-SNE", done, len(full))
+        summary = stored.layer(layer, MOST_PLACED)
+        if summary.sample is not None and summary.sample.n > 10:
+            made = placed(Directions.of(summary.moments), summary.sample.values, seed=seed)
+            parts.append(labelled(layer, points_table("tsne", made)))
+    add(run, findings, {"maps": parts})

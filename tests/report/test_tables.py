@@ -1,0 +1,92 @@
+"""What a report works out from a run's statistics, against the rows themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from isotrope.measures import get
+from isotrope.repairs import SoftDecay, Whitening
+from isotrope.report.coordinates import coordinates
+from isotrope.report.directions import Directions
+from isotrope.report.maps import bent, planes
+from isotrope.report.sequences import uniformities
+from isotrope.report.stored import Stored
+from isotrope.sources.batch import Rows
+from isotrope.statistics import Moments, block
+from isotrope.store import Run
+
+ROWS = np.random.default_rng(2).normal(size=(400, 30)) * np.arange(1, 31) ** -0.5 + 0.4
+
+
+def _plane(rows: np.ndarray) -> np.ndarray:
+    """The first two principal component scores, by the decomposition of the centred rows."""
+    centred = rows - rows.mean(axis=0)
+    u, s, _ = np.linalg.svd(centred, full_matrices=False)
+    return u[:, :2] * s[:2]
+
+
+@pytest.mark.parametrize("width", [30, 3, 1])
+def test_planes_are_those_of_widest_spread(width: int) -> None:
+    rows = ROWS[:, :width]
+    found = Directions.of(Moments.of(block(rows)))
+    drawn = planes(found, rows, repaired=True)
+    repaired = SoftDecay(form=bent(found)[0].form).fit(rows).transform(rows)
+    for way, image in (("none", rows), ("softdecay", repaired)):
+        expected = _plane(image)
+        assert np.abs(drawn[way][:, : expected.shape[1]]) == pytest.approx(np.abs(expected), abs=1e-4)
+    whitened = Whitening().fit(rows).transform(rows)[:, :2]
+    assert np.abs(drawn["whitening"][:, : whitened.shape[1]]) == pytest.approx(np.abs(whitened), abs=1e-4)
+
+
+def test_uniformity_of_sequences_is_the_mean_over_pairs() -> None:
+    known = Rows(np.repeat(np.arange(3, dtype=np.uint64), [5, 1, 4]), position=np.arange(10))
+    found = uniformities(ROWS[:10], known)
+    units = ROWS[:10] / np.linalg.norm(ROWS[:10], axis=1, keepdims=True)
+    for part, value in zip((units[:5], units[6:]), found["uniformity"], strict=True):
+        cosines = part @ part.T
+        assert value == pytest.approx(cosines[np.triu_indices(len(part), 1)].mean())
+    assert found["length"].tolist() == [5, 4]
+
+
+def test_their_mean_is_the_measure(tokens: Path) -> None:
+    findings = Run(tokens).findings()
+    table = pd.read_parquet(tokens / "tables" / "sequences.parquet").query("layer == '2'")
+    value = findings.get("sequence_uniformity", 2).value
+    assert table["uniformity"].mean() == pytest.approx(
+        value, abs=0.01
+    )  # one sequence, which a cut might shorten, is left out
+
+
+def test_shares_of_coordinates() -> None:
+    found = coordinates(Moments.of(block(ROWS)))
+    assert found["norm_share"] == pytest.approx((ROWS**2).sum(axis=0) / (ROWS**2).sum())
+    common = (ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)).mean(axis=0) ** 2
+    assert found["cosine_share"] == pytest.approx(common / common.sum())
+    assert found["cosine_share"].max() == pytest.approx(get("outlier_dimension_share")(ROWS))
+
+
+def test_groups_are_added_up(tmp_path: Path) -> None:
+    import isotrope
+
+    frame = pd.DataFrame({"v": list(ROWS), "kind": np.where(np.arange(400) < 150, "a", "b")})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    isotrope.scan(vectors=tmp_path / "rows.parquet", column="v", group_by="kind", output=tmp_path / "run")
+    kept = Stored(Run(tmp_path / "run")).layer(0, rows=100)
+    assert kept.moments.mean == pytest.approx(ROWS.mean(axis=0))
+    assert kept.sample is not None
+    assert kept.sample.n == 100
+
+
+def test_tsne_keeps_directions_apart_however_repaired(clustered: Path) -> None:
+    maps = pd.read_parquet(clustered / "tables" / "maps.parquet").query("map == 'tsne'")
+    assert set(maps["repair"]) == {"none", "softdecay", "whitening"}
+    sequence = pd.read_parquet(clustered / "tables" / "sample.parquet")["sequence"].to_numpy()
+    for way, points in maps.groupby("repair"):
+        at = points.sort_values("row")[["x", "y"]].to_numpy()
+        distances = np.linalg.norm(at[:, None] - at[None], axis=2) + np.where(np.eye(len(at)), np.inf, 0.0)
+        nearest = distances.argsort(axis=1)[:, :5]
+        assert (sequence[nearest] % 3 == sequence[:, None] % 3).mean() > 0.97, way
