@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from isotrope.errors import InputError
-from isotrope.sources.audio import resampled, windows
+from isotrope.sources.audio import _blocks, resampled, windows
 from isotrope.sources.inputs import Input
 from isotrope.statistics import Collection, Wanted
 from media_models import RATE, save_sound_model
@@ -148,6 +148,36 @@ def test_silence_short_ends_and_broken_sounds_are_counted(model: Callable[[str],
     counts = {"sounds": 5, "windows": 6, "broken_sounds": 1, "silent_windows": 1, "short_windows": 1}
     assert dict(collection.counts) == counts
     assert collection.layer(0).moments.n == 50 + 50 + 27 + 25  # windows of a second: 1, 1, 0.525 and 0.5 of one
+
+
+@pytest.mark.parametrize("suffix", ["wav", "flac", "ogg", "mp3"])
+def test_kinds_of_files(suffix: str, tmp_path: Path) -> None:
+    file = tmp_path / f"a.{suffix}"
+    soundfile.write(file, sine(440.0, RATE), RATE)
+    for held in (str(file), file.read_bytes()):
+        blocks, rates = zip(*_blocks(held), strict=True)
+        assert set(rates) == {RATE}
+        second = np.concatenate(blocks)[RATE // 2 : RATE // 2 + RATE]  # the ends of what was packed may differ
+        turns = np.exp(-2j * np.pi * 440.0 * np.arange(RATE) / RATE)
+        assert 2 * abs(np.mean(second * turns)) == pytest.approx(0.5, abs=0.01)  # its height
+        assert np.std(second) == pytest.approx(0.5 / math.sqrt(2), abs=0.01)  # and there is nothing else
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_parquet_with_bytes(model: Callable[[str], Path], tmp_path: Path, nested: bool) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (tmp_path / "sounds").mkdir()
+    paths = [tmp_path / "sounds" / f"{i}.wav" for i in range(3)]
+    for i, path in enumerate(paths):
+        soundfile.write(path, noise(4_000, i), RATE)
+    held = [{"bytes": p.read_bytes(), "path": p.name} if nested else p.read_bytes() for p in paths]
+    pq.write_table(pa.table({"sound": held, "said": list("abc")}), tmp_path / "s.parquet")
+    (batch,) = Input(model=str(model("hubert")), text=str(tmp_path / "s.parquet"), group_by="said").open().batches()
+    (files,) = Input(model=str(model("hubert")), text=str(tmp_path / "sounds")).open().batches()
+    np.testing.assert_array_equal(batch.layers[2].numpy(), files.layers[2].numpy())
+    assert set(batch.rows.group.tolist()) == set("abc")
 
 
 def test_a_folder_without_sound_says_so(model: Callable[[str], Path], tmp_path: Path) -> None:

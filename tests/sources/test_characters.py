@@ -114,6 +114,63 @@ class Blocks:
         return Merging(Config()).eval()
 
 
+class Speller:
+    """A tokenizer whose tokens are words of five characters: [CLS] and [SEP] around them, 0 where a word is shorter."""
+
+    pad_token_id, model_max_length = 0, 64
+
+    def __call__(self, texts: list[str], **_: Any) -> dict[str, Any]:
+        spelled = [["\x01", *text.split(), "\x02"] for text in texts]
+        special = [[1, *[0] * len(text.split()), 1] for text in texts]
+        return {"input_ids": [[self.ids(w) for w in words] for words in spelled], "special_tokens_mask": special}
+
+    @staticmethod
+    def ids(word: str) -> list[int]:
+        return [*(ord(c) % 100 for c in word[:5]), *[0] * (5 - len(word[:5]))]
+
+
+def spelled_bert() -> Any:
+    """How CharacterBERT looks from outside: ids (b, t, c) of characters in, made one row a word, then BERT's blocks."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    class Spelled(BertModel):  # type: ignore[misc]
+        def __init__(self, config: Any) -> None:
+            super().__init__(config)
+            self.letters = torch.nn.Embedding(100, config.hidden_size)
+
+        def forward(self, input_ids: Any, attention_mask: Any, **options: Any) -> Any:
+            rows = self.letters(input_ids).sum(dim=2)
+            return super().forward(inputs_embeds=rows, attention_mask=attention_mask, **options)
+
+    torch.manual_seed(0)
+    small = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    return Spelled(BertConfig(**small, max_position_embeddings=64)).eval()
+
+
+def test_words_that_are_spelled_in_characters_are_rows_without_token_types() -> None:
+    import torch
+
+    texts = ["the cat sat on a mat", "dogs", "old dogs ran"]
+    network = spelled_bert()
+    source = Input(model=Loaded(network, Speller(), "spelled"), text=texts, in_order=True).open()
+    assert source.layers == [0, 1, 2]  # the embedding and two blocks
+    (batch,) = source.batches()
+    assert batch.rows.token is None
+    for i, text in enumerate(texts):
+        words = ["\x01", *text.split(), "\x02"]
+        mine = batch.rows.sequence == i
+        assert batch.rows.special[mine].tolist() == [True, *[False] * len(text.split()), True]
+        letters = network.letters.weight.detach()
+        rows = torch.stack([sum(letters[n] for n in Speller.ids(word)) for word in words])[None]  # type: ignore[arg-type]
+        with torch.inference_mode():
+            wanted = super(type(network), network).forward(inputs_embeds=rows, output_hidden_states=True).hidden_states
+        for label in source.layers:
+            np.testing.assert_allclose(
+                batch.layers[label].numpy()[mine], wanted[label][0].numpy(), rtol=1e-3, atol=1e-5
+            )
+
+
 def test_rows_at_no_fixed_rate_are_taken_one_text_at_a_time(model: Callable[[str], Path]) -> None:
     loaded = Loaded(Blocks.make(), load(model("byt5")).tokenizer, "merging")
     source = Input(model=loaded, text=TEXTS, in_order=True).open()

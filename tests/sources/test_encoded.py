@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import isotrope
@@ -78,20 +83,55 @@ def test_scan_and_advice(sentence_model: Path) -> None:
     assert isotrope.advise(model=str(sentence_model), text=corpus).layers == "encoded"
 
 
-def test_an_endpoints_answers_in_a_parquet_file(tmp_path: Path) -> None:
-    import pandas as pd
+def answers(vectors: list[Any], name: str = "embedding") -> pa.Table:
+    """What an embedding service answered, a row for each request."""
+    n = len(vectors)
+    columns = {"custom_id": [f"request-{i}" for i in range(n)], "input": ["a text"] * n, "prompt_tokens": [3] * n}
+    return pa.table({**columns, name: vectors})
 
-    rows = np.random.default_rng(0).normal(size=(50, 6))
-    frame = pd.DataFrame(
-        {
-            "custom_id": [f"request-{i}" for i in range(50)],
-            "input": ["a text"] * 50,
-            "model": ["text-embedding"] * 50,
-            "embedding": list(rows),
-            "prompt_tokens": [3] * 50,
-        }
-    )
-    frame.to_parquet(tmp_path / "answers.parquet")
-    source = Input(vectors=str(tmp_path / "answers.parquet")).open()
-    (batch,) = source.batches()
+
+def in_base64(rows: np.ndarray) -> list[str]:
+    """Little-endian float32, packed number by number."""
+    return [base64.b64encode(b"".join(struct.pack("<f", x) for x in row)).decode() for row in rows]
+
+
+@pytest.mark.parametrize("form", ["list", "base64"])
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_an_endpoints_answers(tmp_path: Path, form: str, suffix: str) -> None:
+    rows = np.random.default_rng(0).normal(size=(50, 6)).astype(np.float32)
+    table = answers(rows.tolist() if form == "list" else in_base64(rows))
+    file = tmp_path / f"answers.{suffix}"
+    if suffix == "parquet":
+        pq.write_table(table, file, row_group_size=20)
+    else:
+        with pa.OSFile(str(file), "wb") as out, pa.ipc.new_file(out, table.schema) as writer:
+            writer.write_table(table, max_chunksize=20)
+    source = Input(vectors=str(file), batch_size=16, group_by="prompt_tokens").open()
+    batches = list(source.batches())
+    np.testing.assert_array_equal(np.concatenate([batch.layers[0] for batch in batches]), rows)
+    assert (source.width, source.total) == (6, 50)
+    later = list(source.batches(2))
+    np.testing.assert_array_equal(np.concatenate([batch.layers[0] for batch in later]), rows[32:])
+    assert set(later[0].rows.group.tolist()) == {"3"}
+
+
+def test_base64_under_another_name_has_to_be_named_and_what_is_none_is_refused(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+    file = tmp_path / "answers.parquet"
+
+    def opened(vectors: list[Any], name: str = "embedding", column: str | None = None) -> Any:
+        pq.write_table(answers(vectors, name), file)
+        return Input(vectors=str(file), column=column).open()
+
+    with pytest.raises(InputError, match=r"or name a column of base64 with --column\.$"):
+        opened(in_base64(rows), "vector")
+    (batch,) = opened(in_base64(rows), "vector", "vector").batches()
     np.testing.assert_array_equal(batch.layers[0], rows)
+    with pytest.raises(InputError, match=r"row 0 of .*\[input\] .* is 'a text', expected base64 of float32 numbers"):
+        opened(in_base64(rows), column="input")
+    with pytest.raises(InputError, match=r"row 2 .* is 'AACA', expected base64"):  # three bytes are no float32
+        list(opened([*in_base64(rows[:2]), "AACA"]).batches())
+    with pytest.raises(InputError, match=r"row 1 .* is null, expected base64"):
+        list(opened([in_base64(rows)[0], None]).batches())
+    with pytest.raises(InputError, match=r"row 1 .* has 2 numbers, expected 3 as in row 0"):
+        list(opened([in_base64(rows)[0], in_base64(rows[:, :2])[1]]).batches())

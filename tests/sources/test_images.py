@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from isotrope.sources.inputs import Input
 from isotrope.sources.models import Loaded, load
 from isotrope.statistics import Collection, Wanted
 from media_models import IMAGES, SIZE, random_model, save_image_model, write_image_processor
+from models import package_file
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -114,13 +116,14 @@ def test_places_and_special_tokens(model: Callable[[str], Path], pictures: Path)
     )
 
 
-def test_the_state_before_the_final_norm(model: Callable[[str], Path], pictures: Path) -> None:
+@pytest.mark.parametrize("name", ["vit", "deit", "swin"])
+def test_the_state_before_the_final_norm(name: str, model: Callable[[str], Path], pictures: Path) -> None:
     import torch
     from transformers import AutoModel
 
-    source = Input(model=str(model("vit")), text=str(pictures), layers="-1,L.before_norm").open()
+    source = Input(model=str(model(name)), text=str(pictures), layers="-1,L.before_norm").open()
     (batch,) = source.batches()
-    norm = AutoModel.from_pretrained(model("vit")).layernorm
+    norm = AutoModel.from_pretrained(model(name)).layernorm
     with torch.inference_mode():
         np.testing.assert_allclose(
             norm(batch.layers["2.before_norm"]).numpy(), batch.layers[2].numpy(), rtol=1e-4, atol=1e-5
@@ -234,6 +237,41 @@ def test_a_class_that_nobody_named_works_by_its_hook_or_says_which(pictures: Pat
     found = rows_of(source)
     assert [found[i][0].shape for i in range(3)] == [(COUNT * 16, 4), (COUNT * 4, 6), (COUNT * 4, 6)]
     np.testing.assert_array_equal(found[2][0], np.maximum(found[1][0], 0))
+
+
+@pytest.mark.long
+def test_van_which_transformers_dropped_comes_with_its_own_code(pictures: Path, tmp_path: Path) -> None:
+    """The class that transformers had until version 5, from a wheel of version 4, as a model with code of its own."""
+    import torch
+    from safetensors.torch import save_file
+    from transformers.dynamic_module_utils import get_class_from_dynamic_module
+
+    for name in ("configuration_van.py", "modeling_van.py"):
+        code = package_file("transformers==4.49.0", name).read_text("utf-8")
+        (tmp_path / name).write_text(code.replace("from ....", "from transformers."))
+    auto = {"AutoConfig": "configuration_van.VanConfig", "AutoModel": "modeling_van.VanModel"}
+    sizes = {"hidden_sizes": [8, 16, 24, 32], "depths": [1, 1, 2, 1], "mlp_ratios": [2, 2, 2, 2]}
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "van", "auto_map": auto, **sizes}))
+    write_image_processor(tmp_path)
+    kind = get_class_from_dynamic_module(auto["AutoModel"], str(tmp_path))
+    torch.manual_seed(0)
+    network = kind(kind.config_class(**sizes)).eval()
+    save_file(network.state_dict(), tmp_path / "model.safetensors", metadata={"format": "pt"})
+    source = Input(model=str(tmp_path), text=str(pictures), trust_remote_code=True).open()
+    # four stages, at a fourth of the image and then half of the one before
+    expected = [(64, 8), (16, 16), (4, 24), (1, 32)]
+    found = rows_of(source)
+    assert [found[i][0].shape for i in range(4)] == [(COUNT * rows, width) for rows, width in expected]
+    assert len(source.layers) == 4
+    paths = sorted(pictures.rglob("*.png"), key=lambda p: p.relative_to(pictures).as_posix())
+    pixels = source.loaded.processor(images=[Image.open(p) for p in paths], return_tensors="pt")["pixel_values"]
+    with torch.inference_mode():
+        states = network(pixel_values=pixels, output_hidden_states=True).hidden_states
+    for label, (rows, _) in found.items():
+        state = states[label]
+        _, width, high, wide = state.shape
+        wanted = torch.stack([state[:, :, y, x] for y in range(high) for x in range(wide)], dim=1).reshape(-1, width)
+        np.testing.assert_allclose(rows, wanted.numpy(), rtol=1e-4, atol=1e-4)
 
 
 def test_an_image_model_refuses_to_read_text(model: Callable[[str], Path]) -> None:

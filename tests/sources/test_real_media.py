@@ -85,11 +85,13 @@ def whisper_tiny(folder: Path) -> Path:
     return folder
 
 
-def keep(name: str, findings: Any) -> dict[str, list[float]]:
-    """Mean cosine and IsoScore of each layer, written down where ISOTROPE_RESULTS names a folder."""
-    measures = ("mean_cosine", "isoscore")
-    by = {m: [r.value for r in findings.readings if r.measure == m and r.layer is not None] for m in measures}
-    by["layers"] = list(findings.layer_names.values())
+def keep(name: str, findings: Any) -> dict[str, list[Any]]:
+    """Mean cosine and IsoScore of each layer, with intervals, written down where ISOTROPE_RESULTS names a folder."""
+    by: dict[str, list[Any]] = {"layers": list(findings.layer_names.values())}
+    for measure in ("mean_cosine", "isoscore"):
+        readings = [r for r in findings.readings if r.measure == measure and r.layer is not None]
+        by |= {measure: [r.value for r in readings], f"{measure}_interval": [(r.low, r.high) for r in readings]}
+        by["n"] = [r.n for r in readings]
     if folder := os.environ.get("ISOTROPE_RESULTS"):
         Path(folder, f"{name}.json").write_text(json.dumps({**by, "counts": findings.counts}, indent=1))
     return by

@@ -154,6 +154,8 @@ def _headline(findings: Findings) -> Text:
     text.append(f"  {rows:,} rows{texts}, {width}", style="dim")
     if source.get("modality") in _READ and not source.get("pooling"):
         text.append(f"\n{source['class']} reads {_READ[source['modality']]}: rows are {source['rows']}", style="dim")
+    if source.get("layers_are"):
+        text.append(f"\nlayers are {source['layers_are']}", style="dim")
     left = {name.replace("_", " "): counts[name] for name in _LEFT_OUT if counts.get(name)}
     if left:
         text.append(f"\nleft out: {', '.join(f'{n:,} {name}' for name, n in left.items())}", style="dim")

@@ -19,7 +19,7 @@ from isotrope.statistics import Moments, Points, SequenceSpectra, SequenceStatis
 
 #: Why a statistic is missing, where it was asked for.
 _MISSING = {
-    "tokens": "these rows have no token types (vectors, pooled rows, frames of sound, or rows of several tokens)",
+    "tokens": "these rows have no token types (vectors, pooled rows, frames of sound, spelled words, several tokens)",
     "sequences": "these rows do not form sequences (vectors, or pooled rows)",
     "spectra": "these rows do not form sequences (vectors, or pooled rows)",
     "sample": "no sample of the rows was kept (--sample 0)",

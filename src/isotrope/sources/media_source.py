@@ -212,8 +212,10 @@ class MediaSource:
 
         counted = self._counted(known)
         kept = np.flatnonzero(counted)
-        index = torch.from_numpy(kept).to(self.loaded.device)
-        layers = {label: s.reshape(-1, s.shape[2]).index_select(0, index) for label, s in states.items()}
+        layers = {label: state.reshape(-1, state.shape[2]) for label, state in states.items()}
+        if len(kept) < counted.size:
+            index = torch.from_numpy(kept).to(self.loaded.device)
+            layers = {label: rows.index_select(0, index) for label, rows in layers.items()}
         lengths = counted.sum(axis=1)
         rows = Rows(
             sequence=np.repeat(np.array([clip.id for clip in clips], np.uint64), lengths),

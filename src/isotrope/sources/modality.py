@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from isotrope.errors import InputError
@@ -17,8 +18,10 @@ _CONFIGS = {"image": "vision_config", "audio": "audio_config"}
 WORDS = {"text": "text", "image": "images", "audio": "sound"}
 
 
-def modalities(config: Any) -> tuple[str, ...]:
+def modalities(config: Any, own: type | None = None) -> tuple[str, ...]:
     """What a model of a config can read, first what its class says; text where nothing is known of it.
+
+    own: the class of a model that brings its own code, which may say so only by what its `forward` takes.
 
     >>> from transformers import CLIPConfig, ViTConfig
     >>> modalities(ViTConfig()), modalities(CLIPConfig())
@@ -26,6 +29,9 @@ def modalities(config: Any) -> tuple[str, ...]:
     """
     from transformers import MODEL_MAPPING
 
+    if own is not None:
+        taken = [*inspect.signature(own.forward).parameters, getattr(own, "main_input_name", "")]  # type: ignore[attr-defined]
+        return (next((_BY_INPUT[name] for name in taken if name in _BY_INPUT), "text"),)
     try:
         found = MODEL_MAPPING[type(config)]
     except KeyError:

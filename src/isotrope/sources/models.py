@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from isotrope.errors import InputError, MissingExtra
 from isotrope.sources.hub import downloaded, hub_answers
@@ -83,11 +83,15 @@ def load(
 ) -> Loaded:
     """Load a model and its tokenizer or processor, in float64 where `exact`, otherwise in float32 on the CPU.
 
-    model: hub id, local folder or GGUF file; None for the embedded default; a loaded one stays as it is. The model's
-    own head is left away. modality: what it is to read; None for what its class says.
+    model: hub id, local folder, GGUF or ONNX file; None for the embedded default; a loaded one stays as it is. The
+    model's own head is left away. modality: what it is to read; None for what its class says.
     """
     if isinstance(model, Loaded):
         return model if hooks is None else replace(model, hooks=hooks)
+    if is_graph(model):
+        from isotrope.sources.onnx_model import load_graph
+
+        return load_graph(model, device=device, exact=exact, hooks=hooks)
     place = _placed(model, revision, gguf_file, trust_remote_code)
     need("models", "reading a model", "torch", "transformers")
     if place.gguf_file:
@@ -137,6 +141,15 @@ def load(
     )
 
 
+def is_graph(model: Any) -> TypeGuard[str | Path]:
+    """Whether a model is an ONNX file, told from its name.
+
+    >>> is_graph("model.onnx"), is_graph("bert-base-uncased"), is_graph(None)
+    (True, False, False)
+    """
+    return isinstance(model, (str, Path)) and str(model).endswith(".onnx")
+
+
 def can_read(
     model: str | Path | Loaded | None,
     *,
@@ -145,8 +158,10 @@ def can_read(
     trust_remote_code: bool = False,
 ) -> tuple[str, ...]:
     """What a model can read, told from its config before it is loaded."""
-    if model is None or isinstance(model, Loaded):
-        return ("text",) if model is None else (model.modality,)
+    if isinstance(model, Loaded):
+        return (model.modality,)
+    if model is None or is_graph(model):
+        return ("text",)
     place = _placed(model, revision, gguf_file, trust_remote_code)
     need("models", "reading a model", "torch", "transformers")
     return _reads(place)[0]
@@ -161,9 +176,23 @@ def _reads(place: _Place) -> tuple[tuple[str, ...], Any]:
     with quiet():
         try:
             config = AutoConfig.from_pretrained(place.at, **place.options)
-        except Exception:  # whatever the library, the hub and the files raise
+            return modalities(config, _own_class(place, config)), config
+        except Exception as error:  # whatever the library, the hub, the files and code of the model's own raise
+            if "trust_remote_code" in str(error):
+                raise InputError(_explain(place.at, error, place.local)) from error
             return ("text",), None
-    return modalities(config), config
+
+
+def _own_class(place: _Place, config: Any) -> type | None:
+    """The class of a model that brings its own code, None for one of the library."""
+    from transformers.dynamic_module_utils import get_class_from_dynamic_module
+
+    name = (getattr(config, "auto_map", None) or {}).get("AutoModel")
+    if name is None or not place.options["trust_remote_code"]:
+        return None
+    options = {k: v for k, v in place.options.items() if k in ("revision", "local_files_only")}
+    found: type = get_class_from_dynamic_module(name, place.at, **options)
+    return found
 
 
 def _placed(model: str | Path | None, revision: str | None, gguf_file: str | None, trust_remote_code: bool) -> _Place:

@@ -51,7 +51,10 @@ def run(loaded: Loaded, tensors: dict[str, Any]) -> States:
     if loaded.hooks is not None:
         modules = hooked(model, loaded.hooks)
         with torch.inference_mode(), outputs_of(modules) as seen:
-            model(**tensors) if loaded.config is not None else model(*tensors.values())
+            try:
+                model(**tensors) if loaded.config is not None else model(*tensors.values())
+            except (TypeError, ValueError) as error:
+                raise _not_run(loaded, tensors, error) from error
         silent = [name for name in modules if seen.get(name) is None]
         if silent:
             raise InputError(f"the module {silent[0]} of {loaded.name} gives no tensor; {suggestion(model)}.")
@@ -63,7 +66,7 @@ def run(loaded: Loaded, tensors: dict[str, Any]) -> States:
             out = model(**tensors, output_hidden_states=True, return_dict=True)
     except (TypeError, ValueError) as error:
         if "hidden_states" not in str(error) and loaded.config is not None:
-            raise
+            raise _not_run(loaded, tensors, error) from error
         raise _without_states(loaded) from error
     sides = ("encoder_hidden_states", "decoder_hidden_states") if loaded.encoder_decoder else ("hidden_states",)
     found = [list(getattr(out, side, None) or ()) for side in sides]
@@ -80,6 +83,14 @@ def run(loaded: Loaded, tensors: dict[str, Any]) -> States:
 def _without_states(loaded: Loaded) -> InputError:
     kind = type(loaded.model).__name__
     return InputError(f"the model {loaded.name} ({kind}) gives no hidden states; {suggestion(loaded.model)}.")
+
+
+def _not_run(loaded: Loaded, tensors: dict[str, Any], error: Exception) -> InputError:
+    kind, reason = type(loaded.model).__name__, " ".join(str(error).split()).rstrip(".")[:200]
+    return InputError(
+        f"the model {loaded.name} ({kind}) cannot be run on {' and '.join(tensors)} ({reason}); "
+        "give it a forward that takes them."
+    )
 
 
 def names_of(loaded: Loaded, encoder: int, decoder: int = 0) -> list[str]:

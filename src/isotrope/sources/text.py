@@ -36,8 +36,9 @@ class TextSource:
     max_length: tokens at which texts are cut, by default 512 or what the model takes. in_order: rows come in the
     order of their texts; otherwise texts of like length go together, which is faster.
 
-    A layer may have a row for every few tokens, as in CANINE; such rows have no token type. Where a layer has rows that
-    stand for no whole number of tokens, texts are run one at a time, so that none of its rows is padding.
+    A layer may have a row for every few tokens, as in CANINE; such rows have no token type, and neither have tokens
+    that are spelled in characters, as for CharacterBERT. Where a layer has rows that stand for no whole number of
+    tokens, texts are run one at a time, so that none of its rows is padding.
     """
 
     unit = "texts"
@@ -219,14 +220,15 @@ class TextSource:
             elif step > 1:
                 counted, added = merged(counted, step), ~merged(mask & ~added, step)
             make = self._token_rows if self.pooling is None else self._pooled_rows
-            layers, rows = make(hidden, encoded, read if step == 1 else None, added, counted)
+            one_id = step == 1 and read.ndim == 2
+            layers, rows = make(hidden, encoded, read if one_id else None, added, counted)
             yield Batch(layers, rows, counts)
             counts = {}
 
     def _token_rows(
         self, hidden: dict[Layer, Any], encoded: list[Encoded], ids: Any, special: Any, counted: Any
     ) -> tuple[dict[Layer, Any], Rows]:
-        """Rows (n, d) of all tokens that count, with their ids, None where a row is not one token."""
+        """Rows (n, d) of all tokens that count, with their ids, None where a row has no id of its own."""
         import torch
 
         flat = np.flatnonzero(counted)
@@ -284,6 +286,7 @@ class TextSource:
             "dtype": str(model.dtype).removeprefix("torch."),
             "device": self.loaded.device,
             "states": len(self._names),
+            "layers_are": getattr(model, "layers_are", None),
             "layers": list(self.layers),
             "width": self.width,
             "files": self.loaded.files,
