@@ -52,6 +52,12 @@ KINDS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library copies such code to a folder of its own."""
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+
+
 def save_own_model(folder: Path, kind: str, reads: str | None = None) -> Path:
     from safetensors.torch import save_file
     from transformers import Wav2Vec2FeatureExtractor
@@ -93,7 +99,7 @@ def given(folder: Path, kind: str) -> Path:
 
 @pytest.mark.parametrize(("kind", "rows"), [("text", 4 * 5), ("image", 3 * 16), ("audio", 2 * 10)])
 def test_its_modality_is_found_and_its_hook_named(isotrope: Command, tmp_path: Path, kind: str, rows: int) -> None:
-    model, read = save_own_model(tmp_path / "model", kind), given(tmp_path / "read", kind)
+    model, read = save_own_model(tmp_path / f"own_{kind}", kind), given(tmp_path / "read", kind)
     refused = one_sentence(isotrope("scan", "--model", model, read))
     assert "wants to run code of its own" in refused
     assert "--trust-remote-code" in refused
@@ -108,7 +114,7 @@ def test_its_modality_is_found_and_its_hook_named(isotrope: Command, tmp_path: P
 
 
 def test_a_class_that_does_not_take_what_it_must_says_so(isotrope: Command, tmp_path: Path) -> None:
-    model = save_own_model(tmp_path / "model", "text", reads="input_ids")
+    model = save_own_model(tmp_path / "own_ids", "text", reads="input_ids")
     scan = ("scan", "--model", model, given(tmp_path / "read", "text"), "--trust-remote-code")
     for more in ((), ("--hook", "blocks.*")):
         said = one_sentence(isotrope(*scan, *more))

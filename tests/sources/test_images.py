@@ -240,12 +240,15 @@ def test_a_class_that_nobody_named_works_by_its_hook_or_says_which(pictures: Pat
 
 
 @pytest.mark.long
-def test_van_which_transformers_dropped_comes_with_its_own_code(pictures: Path, tmp_path: Path) -> None:
+def test_van_which_transformers_dropped_comes_with_its_own_code(
+    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The class that transformers had until version 5, from a wheel of version 4, as a model with code of its own."""
     import torch
     from safetensors.torch import save_file
     from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
     for name in ("configuration_van.py", "modeling_van.py"):
         code = package_file("transformers==4.49.0", name).read_text("utf-8")
         (tmp_path / name).write_text(code.replace("from ....", "from transformers."))
