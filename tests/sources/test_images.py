@@ -249,10 +249,10 @@ def test_van_which_transformers_dropped_comes_with_its_own_code(
     from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
     monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
-    for name in ("configuration_van.py", "modeling_van.py"):
-        code = package_file("transformers==4.49.0", name).read_text("utf-8")
-        (tmp_path / name).write_text(code.replace("from ....", "from transformers."))
-    auto = {"AutoConfig": "configuration_van.VanConfig", "AutoModel": "modeling_van.VanModel"}
+    files = [package_file("transformers==4.49.0", name) for name in ("configuration_van.py", "modeling_van.py")]
+    code = "\n".join(file.read_text("utf-8") for file in files).replace("from ....", "from transformers.")
+    (tmp_path / "van.py").write_text(code.replace("from .configuration_van import VanConfig\n", ""))
+    auto = {"AutoConfig": "van.VanConfig", "AutoModel": "van.VanModel"}
     sizes = {"hidden_sizes": [8, 16, 24, 32], "depths": [1, 1, 2, 1], "mlp_ratios": [2, 2, 2, 2]}
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "van", "auto_map": auto, **sizes}))
     write_image_processor(tmp_path)
