@@ -85,7 +85,7 @@ def scan(
 ) -> Findings:
     """Measure every layer of a model over a text, or vectors that are there already, in one pass.
 
-    model: hub id, folder or GGUF file; None for the embedded default. text: file, folder, dataset id, list of
+    model: hub id, folder, GGUF or ONNX file; None for the embedded default. text: file, folder, dataset id, list of
     strings, "-" for standard input; None for the Python manual. For a model of images or sounds it is these, as a file,
     folder, parquet file, dataset id or list. hooks: modules whose outputs are the layers, such as "blocks.*". vectors:
     array, file, list of files or folder, instead of model and text. precision: "fast" (float32 products) or "exact"

@@ -181,6 +181,26 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(tmp_path: Path) -> None:
         load(whole)
 
 
+def test_what_needs_weights_is_refused(tmp_path: Path) -> None:
+    import isotrope
+    from isotrope.evaluation.glue import _loaded
+
+    model = saved(tmp_path, graph())
+    with pytest.raises(InputError, match=r"an embedder needs the weights, and .*model\.onnx is an ONNX file; give the"):
+        isotrope.build(tmp_path / "out", model=model, text=texts(5))
+    with pytest.raises(InputError, match="fine-tuning needs the weights"):
+        _loaded(model)
+
+
+def test_a_token_that_the_graph_does_not_know_is_said(tmp_path: Path) -> None:
+    import torch
+
+    loaded = load(saved(tmp_path, graph()))
+    ids = torch.full((1, 3), 999)
+    with pytest.raises(InputError, match=r"cannot run the graph on 3 tokens \(.*\); give a smaller max_length"):
+        loaded.model(ids, torch.ones_like(ids))
+
+
 def test_without_the_runtime_its_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from isotrope.sources import models
 

@@ -28,7 +28,7 @@ def retrieval(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Hub id, folder or GGUF file.", show_default="embedded all-MiniLM-L6-v2", rich_help_panel=_ROWS
+            help="Hub id, folder, GGUF or ONNX file.", show_default="embedded all-MiniLM-L6-v2", rich_help_panel=_ROWS
         ),
     ] = None,
     split: Annotated[str, typer.Option(help="Which judgements: the name of a file in qrels.")] = "test",

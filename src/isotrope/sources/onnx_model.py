@@ -157,7 +157,13 @@ def _adapted(proto: Any, session: Any, types: dict[str, Any], states: list[str],
             )
 
         def forward(self, input_ids: Any, attention_mask: Any, **_: Any) -> Any:
-            found = session.run(states, _fed(input_ids.numpy(), attention_mask.numpy(), types))
+            try:
+                found = session.run(states, _fed(input_ids.numpy(), attention_mask.numpy(), types))
+            except Exception as error:  # whatever the runtime raises
+                length, reason = input_ids.shape[1], " ".join(str(error).split())[:300]
+                raise InputError(
+                    f"onnxruntime cannot run the graph on {length:,} tokens ({reason}); give a smaller max_length."
+                ) from error
             return SimpleNamespace(hidden_states=[torch.from_numpy(state) for state in found])
 
     return OnnxModel().eval()
