@@ -53,6 +53,14 @@ def test_json_has_no_nan() -> None:
     assert (document["format"], document["model"], document["revision"]) == (FORMAT, "some/model", "abc")
 
 
+@pytest.mark.parametrize(
+    ("model", "title"),
+    [("some/model", "some/model"), ("./model", "./model"), ("/disk/of/mine/some.gguf", "some.gguf"), (None, "vectors")],
+)
+def test_titles_leave_out_where_a_model_lies(model: str | None, title: str) -> None:
+    assert Findings([], source={"model": model}).title == title
+
+
 def test_infinity_is_undefined_too() -> None:
     assert '"value": null' in Findings([Reading(0, "x", math.inf)]).to_json()
 

@@ -6,13 +6,12 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError, StoreError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
     from matplotlib.axes import Axes
 
@@ -83,6 +82,11 @@ class Findings:
     @property
     def revision(self) -> str | None:
         return self.source.get("revision")
+
+    @property
+    def title(self) -> str:
+        """What was measured: the model, without the folders above it where its whole path was given, or "vectors"."""
+        return (Path(self.model).name if Path(self.model).is_absolute() else self.model) if self.model else "vectors"
 
     def get(self, measure: str, layer: int | str | None = -1, group: str | None = None) -> Reading:
         """One reading; a negative layer counts from the end, None is for readings across layers."""

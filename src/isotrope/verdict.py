@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from isotrope.findings import Findings, Reading, Statement, Verdict, in_layer_order
@@ -137,13 +138,13 @@ def _troubles(
         here = [s for s in left if worse * s.value >= worse * t.value]
         left = [s for s in left if worse * s.value < worse * t.value]
         if here:
-            sure, how_sure = _how_sure(here, t)
+            sure, how_sure = _how_sure(findings, here, t)
             text = f"{t.word.capitalize()}: in {_span(findings, here)} {t.meaning} ({numbers(here)}). {how_sure}"
             layers = tuple(in_layer_order((s.layer for s in here), findings.layers))
             yield t.word, Statement(t.level, text, layers, sure)
 
 
-def _how_sure(here: Sequence[_Score], t: Threshold) -> tuple[bool, str]:
+def _how_sure(findings: Findings, here: Sequence[_Score], t: Threshold) -> tuple[bool, str]:
     """Whether every interval lies beyond the threshold, and that in words."""
     worse = _WORSE[t.measure]
     ends = [s.low if worse > 0 else s.high for s in here]
@@ -155,7 +156,8 @@ def _how_sure(here: Sequence[_Score], t: Threshold) -> tuple[bool, str]:
         return True, f"Sure: no 95 % interval reaches {side} {t.value}."
     if len(here) == 1:
         return False, f"Not sure: its 95 % interval reaches {side} {t.value}."
-    return False, f"Not sure of {_layers_text([s.layer for s in short])}: the 95 % interval reaches {side} {t.value}."
+    where = layers_text(in_layer_order((s.layer for s in short), findings.layers), findings.layers)
+    return False, f"Not sure of {where}: the 95 % interval reaches {side} {t.value}."
 
 
 def _cone_numbers(findings: Findings) -> Callable[[Sequence[_Score]], str]:
@@ -231,15 +233,25 @@ def _span(findings: Findings, scores: Sequence[_Score]) -> str:
         return "the space"
     if len(layers) == len(findings.layers):
         return f"all {len(layers)} layers"
-    first = findings.layers.index(layers[0])
-    if len(layers) > 2 and layers == findings.layers[first : first + len(layers)]:
-        return f"layers {layers[0]} to {layers[-1]}"
-    return _layers_text(layers)
+    return layers_text(layers, findings.layers)
 
 
-def _layers_text(layers: Sequence[int | str]) -> str:
-    *most, last = map(str, layers)
-    return f"layers {', '.join(most)} and {last}" if most else f"layer {last}"
+def layers_text(layers: Sequence[int | str], order: Sequence[int | str]) -> str:
+    """Layers in words, three or more in a row as a stretch.
+
+    >>> layers_text([0, 2, 3, 4, 7], range(9))
+    'layers 0, 2 to 4 and 7'
+    """
+    stretches: list[list[int | str]] = []
+    for layer in layers:
+        if stretches and order.index(layer) == order.index(stretches[-1][-1]) + 1:
+            stretches[-1].append(layer)
+        else:
+            stretches.append([layer])
+    words = [[f"{some[0]} to {some[-1]}"] if len(some) > 2 else [str(layer) for layer in some] for some in stretches]
+    *most, last = chain(*words)
+    many = "s" if len(layers) > 1 else ""
+    return f"layer{many} {', '.join(most)} and {last}" if most else f"layer{many} {last}"
 
 
 def _range(values: Sequence[float], *, percent: bool = False) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -201,8 +203,9 @@ def test_without_a_mask_every_row_counts() -> None:
     assert_allclose(run(model, **inputs), positional, rtol=0, atol=1e-6)
 
 
-def test_a_sequence_that_is_all_padding_stays_finite() -> None:
-    model, inputs = network("roberta"), batch((7, 0, 3), 7)
+@pytest.mark.parametrize("family", [*NORM_LAST, "gpt2", "llama", "modernbert"])
+def test_a_sequence_that_is_all_padding_stays_finite(family: str) -> None:
+    model, inputs = network(family), batch((7, 0, 3), 7)
     layer = nn.attach(model)
     out = model(**inputs).last_hidden_state
     assert torch.isfinite(out).all()
@@ -211,11 +214,57 @@ def test_a_sequence_that_is_all_padding_stays_finite() -> None:
     assert all(p.grad is None or torch.isfinite(p.grad).all() for p in model.parameters())
 
 
+@pytest.mark.parametrize("family", [*NORM_LAST, "gpt2", "llama", "modernbert"])
+def test_sequences_of_one_token_stay_as_they_are(family: str) -> None:
+    model, inputs = network(family), batch((1, 1), 1)
+    expected = run(model, **inputs)
+    layer = nn.attach(model)
+    out = model(**inputs).last_hidden_state
+    assert_allclose(out.detach(), expected, rtol=0, atol=1e-6)
+    out.square().sum().backward()
+    assert float(layer.raw_alpha.grad) == pytest.approx(0, abs=1e-12)  # type: ignore[arg-type]
+
+
 def test_places_that_hold_no_rows_of_tokens_are_refused() -> None:
     model = network("xlnet")
     nn.attach(model)
-    with pytest.raises(InputError, match=r"XLNetModel at this place have shape \(7, 3, 16\), expected \(sequences"):
+    with pytest.raises(InputError, match=r"XLNetModel at this place have shape \(7, 3, 16\), expected \(3, 7\) and"):
         model(**batch())
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "electra"])
+def test_blocks_that_see_a_part_of_the_tokens_at_a_time_are_refused(family: str) -> None:
+    model = network(family, chunk_size_feed_forward=4)
+    nn.attach(model)
+    with pytest.raises(InputError, match=r"have shape \(2, 4, 16\), expected \(2, 8\) .* chunk_size_feed_forward to 0"):
+        model(**batch((8, 4), 8))
+
+
+def test_fewer_rows_than_the_mask_has_are_refused() -> None:
+    """Whisper halves what it hears: its mask says nothing of the rows that are left."""
+    model = network("whisper")
+    nn.attach(model, at="encoder.layers")
+    heard = {"input_features": torch.randn(2, 8, 20), "decoder_input_ids": torch.ones(2, 3, dtype=torch.long)}
+    assert torch.isfinite(run(model, **heard)).all()
+    with pytest.raises(InputError, match=r"attention mask has shape \(2, 20\), expected \(2, 10\)"):
+        model.encoder(heard["input_features"], attention_mask=torch.ones(2, 20))
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_with_a_cache_the_mask_of_the_tokens_that_are_run_counts(left: bool) -> None:
+    model, inputs = network("llama"), batch((7, 6, 5), 7, left=left)
+    place = find(model)
+    ids, mask = inputs["input_ids"], inputs["attention_mask"]
+
+    def last(model: Any) -> list[torch.Tensor]:
+        known = model(input_ids=ids[:, :4], attention_mask=mask[:, :4], use_cache=True).past_key_values
+        rest = {"input_ids": ids[:, 4:], "attention_mask": mask, "past_key_values": known}
+        return seen(model, model.get_submodule(place.module), rest, into=False)
+
+    (after,) = last(model)
+    nn.attach(model)
+    (found,) = last(model)
+    assert_allclose(found, bent(after, mask[:, 4:]), rtol=0, atol=2e-5)
 
 
 def test_masks_of_other_shapes_are_refused() -> None:
@@ -261,6 +310,26 @@ def test_saved_with_the_model_and_restored(family: str, head: bool, tmp_path: Pa
         assert torch.equal(again(**inputs)[0], model(**inputs)[0])
     base = AutoModel.from_pretrained(tmp_path)  # the head left away
     assert nn.restore(base).alpha == layer.alpha
+
+
+def test_restored_by_a_program_that_knows_nothing_but_the_folder(tmp_path: Path) -> None:
+    model, inputs = network("bert", "AutoModelForSequenceClassification", num_labels=2), batch()
+    layer = nn.attach(model, -0.7, block=1)
+    with torch.no_grad():
+        layer.raw_alpha -= 0.4  # as if trained
+        torch.save({"inputs": inputs, "logits": model(**inputs).logits}, tmp_path / "said.pt")
+    model.save_pretrained(tmp_path / "saved")
+    program = (
+        "import sys, torch; from transformers import AutoModelForSequenceClassification as Auto;"
+        "from isotrope import nn;"
+        "model = Auto.from_pretrained(sys.argv[1] + '/saved'); layer = nn.restore(model);"
+        "said = torch.load(sys.argv[1] + '/said.pt'); found = model(**said['inputs']).logits;"
+        "print(layer.alpha, float((found - said['logits']).abs().max()))"
+    )
+    told = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+    alpha, apart = map(float, told.stdout.split())
+    assert alpha == layer.alpha != pytest.approx(-0.7)
+    assert apart < 1e-6
 
 
 def test_a_named_stack_is_restored_too(tmp_path: Path) -> None:
@@ -396,6 +465,8 @@ def test_the_whole_model_compiles() -> None:
     with torch.no_grad():
         assert_allclose(compiled(**other).last_hidden_state, run(model, **other), rtol=0, atol=1e-5)
     assert nn.detach(compiled) is layer
+    with torch.no_grad():
+        assert_allclose(compiled(**inputs).last_hidden_state, run(network("bert"), **inputs), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import mpmath
 import numpy as np
 import pytest
@@ -112,7 +114,10 @@ def test_the_gradient_where_two_largest_values_are_nearly_equal(shape: str) -> N
 @pytest.mark.parametrize(
     ("form", "alpha", "values"),
     [
-        *[("paper", -0.6, values) for values in ("random", "repeated", "1e-8 apart", "zero")],
+        *[
+            ("paper", -0.6, values)
+            for values in ("random", "repeated", "1e-8 apart", "zero", "rank one", "large and rank-deficient")
+        ],
         *[("clipped", -0.6, values) for values in ("random", "repeated", "1e-8 apart", "zero", "condition 1e6")],
         ("clipped", -1.5, "random"),
     ],
@@ -187,21 +192,24 @@ def padded(lengths: list[int], t: int, d: int = 9, *, left: bool = False) -> tup
 @pytest.mark.parametrize("junk", [0.0, float("nan"), float("inf")])
 @pytest.mark.parametrize("t", [7, 12, 30])
 @pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("form", ["shifted", "clipped", "paper"])
 def test_padding_changes_nothing(
-    t: int, junk: float, left: bool, batched: bool, monkeypatch: pytest.MonkeyPatch
+    form: str, t: int, junk: float, left: bool, batched: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither what is in it nor how much there is, on either Gram side, one by one or all at once as on a GPU."""
     if batched:
         monkeypatch.setattr("isotrope.nn.spectral.eigh", lambda gram, mask: torch.linalg.eigh(gram))
     lengths = [7, 3, 1, 5, 0]
     x, mask = padded(lengths, t, left=left)
+    first, *_, last = mask[3].nonzero()[:, 0]
+    x[3, last] = x[3, first]  # one direction less than tokens
     x[~mask] = junk
     upstream = torch.tensor(np.random.default_rng(6).normal(size=(len(lengths), 7, 9)))
     wide = torch.full_like(x, 1e3)
     for i, n in enumerate(lengths):
         wide[i, mask[i]] = upstream[i, :n]
     leaf, strength = x.requires_grad_(), torch.tensor(-0.5, dtype=torch.float64, requires_grad=True)
-    out = soft_decay(leaf, strength, mask=mask)
+    out = soft_decay(leaf, strength, form, mask)
     out.backward(wide)
     assert leaf.grad is not None
     assert strength.grad is not None
@@ -211,7 +219,7 @@ def test_padding_changes_nothing(
             leaf.detach()[i, mask[i]].requires_grad_(),
             torch.tensor(-0.5, dtype=torch.float64, requires_grad=True),
         )
-        expected = soft_decay(alone, own)
+        expected = soft_decay(alone, own, form)
         expected.backward(upstream[i, :n])
         assert_allclose(out.detach()[i, mask[i]], expected.detach(), rtol=0, atol=1e-12)
         assert_allclose(leaf.grad[i, mask[i]], alone.grad, rtol=0, atol=1e-12)
@@ -219,6 +227,27 @@ def test_padding_changes_nothing(
     assert_allclose(float(strength.grad), by_alpha, rtol=1e-12)
     assert (out[~mask] == 0).all()
     assert (leaf.grad[~mask] == 0).all()
+
+
+@pytest.mark.parametrize("t", [4, 7])
+@pytest.mark.parametrize("form", ["shifted", "clipped"])
+def test_gradients_of_a_batch_of_uneven_length_are_those_of_differences(form: str, t: int) -> None:
+    """By torch's own check of every entry, on either Gram side; one sequence has a row twice, one has none."""
+    x, mask = padded([4, 2, 1, 3, 0], t, 5)
+    x[3, 2] = x[3, 0]
+    alpha = torch.tensor(-0.5, dtype=torch.float64, requires_grad=True)
+    found = torch.autograd.gradcheck(
+        lambda rows, strength: soft_decay(rows, strength, form, mask), (x.requires_grad_(), alpha), atol=1e-6, rtol=1e-6
+    )
+    assert found
+
+
+def test_padding_does_not_change_what_counts_as_zero() -> None:
+    """A singular value of 100 times the rounding of 9 dimensions, beside so much padding that it would be rounding."""
+    x = torch.zeros(1, 2000, 9, dtype=torch.float64)
+    x[0, 0, 0], x[0, 1, 1] = 8.0, 8.0 * 900 * torch.finfo(torch.float64).eps
+    mask = torch.arange(2000)[None] < 2
+    assert_allclose(soft_decay(x, -0.5, "paper", mask)[0, :2], soft_decay(x[0, :2], -0.5, "paper"), rtol=1e-12)
 
 
 def test_one_row_and_no_row_stay_as_they_are() -> None:
@@ -283,7 +312,8 @@ def test_half_precision_is_as_good_as_its_rounding(dtype: torch.dtype) -> None:
     expected.backward(torch.ones_like(expected))
     assert out.dtype == x.grad.dtype == dtype  # type: ignore[union-attr]
     for found, true in ((out, expected), (x.grad, wide.grad)):
-        assert torch.equal(found, true.to(dtype)) or float((found - true).abs().max() / true.abs().max()) < 1e-2
+        error = (found - true).abs() / (true.abs() + 1e-4)  # type: ignore[union-attr]
+        assert float(error.max().detach()) <= 0.501 * torch.finfo(dtype).eps
 
 
 def test_float16_that_overflows_says_so() -> None:
@@ -292,6 +322,22 @@ def test_float16_that_overflows_says_so() -> None:
     with pytest.raises(InputError, match=r"values up to .*float16 holds 65504; use bfloat16 or float32"):
         soft_decay(rows.half(), -0.9)
     assert torch.isfinite(soft_decay(rows.bfloat16(), -0.9)).all()
+
+
+def test_a_gradient_that_overflows_float16_is_left_to_the_loss_scaler() -> None:
+    """Which looks for infinity, leaves the step out and scales less: an error would end training."""
+    torch.manual_seed(0)
+    model = torch.nn.Linear(8, 8)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**15)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    before = model.weight.detach().clone()
+    out = soft_decay(model(torch.randn(2, 4, 8)).half(), -0.9)
+    scaler.scale((1.9 * out.float()).sum()).backward()  # what comes in, 62259, is still a number
+    assert not torch.isfinite(model.weight.grad).all()  # type: ignore[arg-type]
+    scaler.step(optimizer)
+    scaler.update()
+    assert torch.equal(model.weight, before)
+    assert scaler.get_scale() == 2.0**14
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
@@ -332,6 +378,8 @@ def test_shapes_that_are_no_hidden_states_are_refused() -> None:
         soft_decay(torch.ones(3), -0.5)
     with pytest.raises(InputError, match=r"the mask has shape \(2, 5\), expected \(2, 4\)"):
         soft_decay(torch.ones(2, 4, 3), -0.5, mask=torch.ones(2, 5))
+    with pytest.raises(InputError, match=r"the mask has shape \(2, 1, 1, 4\), expected \(2, 4\)"):
+        soft_decay(torch.ones(2, 4, 3), -0.5, mask=torch.ones(2, 1, 1, 4))
 
 
 def test_a_second_derivative_is_refused_in_words() -> None:
@@ -341,7 +389,11 @@ def test_a_second_derivative_is_refused_in_words() -> None:
         grad.sum().backward()
 
 
-def test_it_compiles_into_one_graph() -> None:
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.long)])
+def test_it_compiles_into_one_graph(backend: str) -> None:
+    if backend == "inductor" and shutil.which("g++") is None:
+        pytest.skip("this machine has no compiler for what torch.compile writes.")
+
     def model(x: torch.Tensor, alpha: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return (soft_decay(torch.tanh(x), alpha, mask=mask) ** 2).sum()
 
@@ -349,7 +401,7 @@ def test_it_compiles_into_one_graph() -> None:
     strength = torch.tensor(-0.5, dtype=torch.float64, requires_grad=True)
     leaf = x.requires_grad_()
     expected = torch.autograd.grad(model(leaf, strength, mask), [leaf, strength])
-    compiled = torch.compile(model, fullgraph=True, backend="aot_eager", dynamic=True)
+    compiled = torch.compile(model, fullgraph=True, backend=backend, dynamic=True)
     found = torch.autograd.grad(compiled(leaf, strength, mask), [leaf, strength])
     for one, other in zip(found, expected, strict=True):
         assert_allclose(one, other, rtol=1e-12, atol=1e-12)

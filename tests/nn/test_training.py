@@ -75,6 +75,18 @@ def test_200_steps_on_rte(family: str, tmp_path: Path) -> None:
     assert train.evaluate(data)["eval_loss"] < guess - 0.05
 
 
+def test_in_the_trainer_alpha_learns_at_its_own_rate(tmp_path: Path) -> None:
+    """With the rate of all else at 0 it is all that moves, by about its rate in a step, as Adam does."""
+    data, tokenizer = rte(32)
+    model = network("bert", "AutoModelForSequenceClassification", vocab_size=len(tokenizer))
+    layer = nn.attach(model)
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    trainer(model, data, tokenizer, tmp_path, 1, learning_rate=0.0, max_grad_norm=0.0).train()
+    moved = {name for name, p in model.named_parameters() if not torch.equal(p, before[name])}
+    assert moved == {"bert.encoder.layer.2.output.LayerNorm.softdecay.raw_alpha"}
+    assert abs(float(layer.raw_alpha.detach())) == pytest.approx(2e-3, rel=1e-2)
+
+
 def test_a_checkpoint_of_the_trainer_goes_on_where_it_stopped(tmp_path: Path) -> None:
     data, tokenizer = rte(32)
     found = []
@@ -164,13 +176,21 @@ def test_peft_trains_and_saves_a_layer_that_is_named_to_it(tmp_path: Path) -> No
         plain = network("bert", "AutoModelForSequenceClassification", num_labels=2)
         assert not torch.allclose(plain(**batch()).logits, expected)
 
+    merged = tuned.merge_and_unload()
+    merged.save_pretrained(tmp_path / "merged")
+    whole = AutoModelForSequenceClassification.from_pretrained(tmp_path / "merged")
+    assert nn.restore(whole).alpha != pytest.approx(-0.5, abs=1e-3)
+    with torch.no_grad():
+        np.testing.assert_allclose(whole(**batch()).logits, expected, rtol=0, atol=1e-5)
+
 
 def test_a_layer_attached_to_a_peft_model_is_trained_too() -> None:
     settings = lora()
     import peft
 
     tuned = peft.get_peft_model(network("bert", "AutoModelForSequenceClassification", num_labels=2), settings).train()
-    layer = nn.attach(tuned)
+    with pytest.warns(UserWarning, match=r"adapters of PEFT are saved without .* attach first, .*modules_to_save"):
+        layer = nn.attach(tuned)
     tuned(**batch((7, 4, 2)), labels=torch.tensor([0, 1, 0])).loss.backward()
     assert layer.raw_alpha.grad is not None
     assert nn.detach(tuned) is layer

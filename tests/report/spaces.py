@@ -19,6 +19,7 @@ HOSTILE = [
     "x" * 10_000,
     "bell\x07 and \u2028 line",
     "=HYPERLINK(1)",
+    "\u0120spaced",
 ]
 
 WIDTH, LAYERS = 12, 4

@@ -175,6 +175,7 @@ def test_hostile_text_is_text(page: Any) -> None:
     assert HOSTILE[1] in shown
     assert "⟨U+202E⟩right to left" in shown
     assert "⟨U+0007⟩" in shown
+    assert "␣spaced" in shown
     assert "(10,000 characters)" in shown
     assert page.execute_script("return window.harmed") is None
     assert page.execute_script("return document.querySelectorAll('script').length") == 2

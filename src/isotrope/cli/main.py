@@ -84,7 +84,7 @@ def main() -> None:
     except MemoryError:
         _leave(2, "out of memory; try fewer layers, a smaller --sample or a smaller --batch-size.")
     except _Stopped as stopped:
-        _leave(128 + stopped.args[0], "stopped; a scan with -o can be continued with --resume.")
+        _leave(128 + stopped.args[0], "stopped; a run with -o can be continued with --resume.")
     except OSError as error:
         _leave(2, f"{error.strerror or error}: the result could not be written.")
     sys.exit(code or 0)

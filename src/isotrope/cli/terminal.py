@@ -150,7 +150,7 @@ def _headline(findings: Findings) -> Text:
     up_to = "up to " if source.get("modality") in _READ else ""
     width = f"{count} layers of {up_to}{source.get('width')}" if count > 1 else f"width {source.get('width')}"
     text = Text()
-    text.append(f"{source.get('model') or 'vectors'}{over}", style="bold")
+    text.append(f"{findings.title}{over}", style="bold")
     text.append(f"  {rows:,} rows{texts}, {width}", style="dim")
     if source.get("modality") in _READ and not source.get("pooling"):
         text.append(f"\n{source['class']} reads {_READ[source['modality']]}: rows are {source['rows']}", style="dim")

@@ -51,7 +51,7 @@ def _title(findings: Findings) -> str:
     source = findings.source
     over = f" over {source['corpus']['name']}" if "corpus" in source else ""
     rows = max((r.n for r in findings.readings if r.layer is not None and r.group is None), default=0)
-    return f"{source.get('model') or 'vectors'}{over}: {findings.verdict.word}, {rows:,} rows"
+    return f"{findings.title}{over}: {findings.verdict.word}, {rows:,} rows"
 
 
 def _table(findings: Findings) -> str:

@@ -79,7 +79,7 @@ def caption(record: FigureRecord, data: RunData) -> str:
     source = data.findings.source
     over = f" over {source['corpus']['name']}" if "corpus" in source else ""
     layer = f", layer {data.name(data.layer)}" if record.layer else ""
-    return f"{record.shows} Of {source.get('model') or 'vectors'}{over}{layer}; after {record.answers}."
+    return f"{record.shows} Of {data.findings.title}{over}{layer}; after {record.answers}."
 
 
 def refuse_file(path: Path) -> None:

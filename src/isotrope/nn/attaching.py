@@ -54,6 +54,7 @@ def attach(
     place = find(network, block, at)
     module, owner = network.get_submodule(place.module), network.get_submodule(place.owner)
     _warn_of_looking_ahead(network)
+    _warn_of_adapters(model)
     example = next(module.parameters(), None)
     if example is None:
         example = next(network.parameters())
@@ -109,7 +110,7 @@ class _Pass:
         below = place.module.removeprefix(place.owner).removeprefix(".").split(".")
         self.around = [self.owner.get_submodule(".".join(below[: i + 1])) for i in range(len(below))]
         self.mask: Tensor | None = None
-        self.batch: int | None = None
+        self.shape: tuple[int, int] | None = None
         self.inside, self.uses = False, 0
         if place.before:
             self.hook = self.module.register_forward_pre_hook(self.before)
@@ -131,7 +132,7 @@ class _Pass:
             )
         given = self.forward.given(args, kwargs)
         first = given.get("input_ids") if given.get("input_ids") is not None else given.get("inputs_embeds")
-        self.mask, self.batch = given.get("attention_mask"), None if first is None else first.shape[0]
+        self.mask, self.shape = given.get("attention_mask"), None if first is None else tuple(first.shape[:2])
         self.inside, self.uses = True, 0
         # A block that is run again for the backward pass would not see its mask again; one block can do without.
         paused = [module for module in self.around if getattr(module, "gradient_checkpointing", False)]
@@ -166,10 +167,11 @@ class _Pass:
         return self.use is None or self.uses == self.use + 1
 
     def bent(self, module: Module, hidden: Tensor) -> Tensor:
-        if hidden.ndim != 3 or (self.batch is not None and hidden.shape[0] != self.batch):
+        if hidden.ndim != 3 or (self.shape is not None and tuple(hidden.shape[:2]) != self.shape):
             raise InputError(
                 f"the hidden states of {type(self.owner).__name__} at this place have shape {tuple(hidden.shape)}, "
-                "expected (sequences, tokens, dimensions); SoftDecay cannot be put here."
+                f"expected {self.shape or '(sequences, tokens)'} and dimensions: SoftDecay needs all tokens of a "
+                "sequence at once; name another place with at=..., or set chunk_size_feed_forward to 0."
             )
         layer: Any = getattr(module, NAME)  # looked up each time: PEFT may have wrapped it
         return layer(hidden, self.rows(hidden))
@@ -181,12 +183,14 @@ class _Pass:
             return None
         if hasattr(self.owner, "_get_feature_vector_attention_mask"):  # speech: the mask is of samples, not of frames
             mask = self.owner._get_feature_vector_attention_mask(length, mask)
-        if mask.ndim != 2 or mask.shape[0] != hidden.shape[0] or mask.shape[1] < length:
+        if mask.ndim == 2 and self.shape is not None:
+            mask = mask[:, -length:]  # with a cache of earlier tokens only the last ones are run
+        if mask.shape != hidden.shape[:2]:
             raise InputError(
                 f"the attention mask has shape {tuple(mask.shape)}, expected {tuple(hidden.shape[:2])}, "
                 "1 for tokens and 0 for padding."
             )
-        return mask[:, mask.shape[1] - length :]  # with a cache of earlier tokens only the last ones are run
+        return mask
 
 
 def _warn_of_looking_ahead(network: Any) -> None:
@@ -194,5 +198,14 @@ def _warn_of_looking_ahead(network: Any) -> None:
         warnings.warn(
             f"{type(network).__name__} predicts next tokens, and SoftDecay mixes all tokens of a sequence, later ones "
             "too: use it where a whole sequence is read, not for training on next tokens.",
+            stacklevel=3,
+        )
+
+
+def _warn_of_adapters(model: Any) -> None:
+    if hasattr(model, "get_base_model"):
+        warnings.warn(
+            "adapters of PEFT are saved without a SoftDecay layer that comes after them: attach first, then name it in "
+            f'the config for get_peft_model, modules_to_save=["{NAME}"].',
             stacklevel=3,
         )

@@ -2,7 +2,8 @@
 
 With a = −α and c(x) = 1 − a² + a·x: "paper" is ln(c)/a, for values above the rank tolerance; "clipped" is the same for
 x > a, where it is positive; "shifted" is ln(c/(1 − a²))/a, for 0 < a < 1. What a form leaves out becomes zero. Values
-are in float64, (..., s); a is a tensor without dimensions. Definition: Yan et al. 2022, Eq. 2.
+are in float64, (..., s); a is a tensor without dimensions; the tolerance is a share of the largest value, a number or
+(..., 1). Definition: Yan et al. 2022, Eq. 2.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def check(alpha: float, form: str) -> None:
         raise InputError(f"alpha is {alpha:g}, expected {DOMAINS[form]} for the form {form!r}.")
 
 
-def bent(values: Tensor, a: Tensor, form: str, tolerance: float) -> Tensor:
+def bent(values: Tensor, a: Tensor, form: str, tolerance: Tensor | float) -> Tensor:
     """f of singular values, before the largest is put back in its place.
 
     >>> bent(torch.tensor([0.5, 2.0]).double(), torch.tensor(0.5).double(), "clipped", 0.0).tolist()
@@ -43,13 +44,13 @@ def bent(values: Tensor, a: Tensor, form: str, tolerance: float) -> Tensor:
     return torch.where(_kept(values, a, form, tolerance), torch.log1p(a * (values - a)) / a, 0.0)
 
 
-def gains(values: Tensor, a: Tensor, form: str, tolerance: float) -> Tensor:
+def gains(values: Tensor, a: Tensor, form: str, tolerance: Tensor | float) -> Tensor:
     """f(x)/x, and its limit at 0, where that exists; 0 where a form leaves values out."""
     limit = 1.0 / _rest(a) if form == "shifted" else torch.zeros_like(a)
     return torch.where(values > 0, bent(values, a, form, tolerance) / values, limit)
 
 
-def slopes(values: Tensor, a: Tensor, form: str, tolerance: float) -> Tensor:
+def slopes(values: Tensor, a: Tensor, form: str, tolerance: Tensor | float) -> Tensor:
     """(f_i − f_j)/(x_i − x_j) of all pairs, f' where equal, (..., s, s): no digits are lost where they are close."""
     kept = _kept(values, a, form, tolerance)
     x = torch.where(kept, values, a)  # f(a) = 0 for the forms that leave values out
@@ -67,7 +68,7 @@ def sums(values: Tensor, f: Tensor, h: Tensor) -> Tensor:
     return torch.where(both > 0, (f[..., :, None] + f[..., None, :]) / both, h[..., None, :])
 
 
-def by_a(values: Tensor, f: Tensor, a: Tensor, form: str, tolerance: float) -> Tensor:
+def by_a(values: Tensor, f: Tensor, a: Tensor, form: str, tolerance: Tensor | float) -> Tensor:
     """∂f/∂a of each value."""
     moved = ((values - 2 * a) / (_rest(a) + a * values) - f) / a
     if form == "shifted":
@@ -75,7 +76,7 @@ def by_a(values: Tensor, f: Tensor, a: Tensor, form: str, tolerance: float) -> T
     return torch.where(_kept(values, a, form, tolerance), moved, 0.0)
 
 
-def refuse_outside(values: Tensor, a: Tensor, form: str, tolerance: float) -> None:
+def refuse_outside(values: Tensor, a: Tensor, form: str, tolerance: Tensor | float) -> None:
     """Refuse singular values, (b, s), that leave the domain of "paper" or "clipped"; all zeros stay as they are."""
     if form == "shifted":
         return
@@ -108,7 +109,7 @@ def _rest(a: Tensor) -> Tensor:
     return (1 - a) * (1 + a)
 
 
-def _kept(values: Tensor, a: Tensor, form: str, tolerance: float) -> Tensor:
+def _kept(values: Tensor, a: Tensor, form: str, tolerance: Tensor | float) -> Tensor:
     """The values that the formula is applied to."""
     if form == "clipped":
         return values > a

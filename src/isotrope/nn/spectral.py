@@ -2,7 +2,8 @@
 
 The gradient of a singular value decomposition divides by differences of singular values. This one does not: it holds
 for repeated, nearly repeated and zero singular values. All is done on the smaller of the two Gram matrices, X Xᵀ and
-XᵀX, formed and decomposed in float64: squares of float32 lose what is weaker than 3e-4 of the strongest direction.
+XᵀX, formed and decomposed in float64: squares of float32 lose what is weaker than 3e-4 of the strongest direction. Only
+the form "paper" takes its directions from an SVD: it lifts what is weak by 1/σ and must tell it from what is zero.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ def soft_decay(x: Tensor, alpha: Tensor | float, form: str = "shifted", mask: Te
     a = -torch.as_tensor(alpha, dtype=torch.float64, device=x.device).reshape(())
     batch = x if x.ndim == 3 else x[None]
     if mask is not None:
-        mask = mask.to(device=x.device, dtype=torch.bool).reshape(mask.shape[-2:] if x.ndim == 3 else (1, -1))
-        if mask.shape != batch.shape[:2]:
-            raise InputError(f"the mask has shape {tuple(mask.shape)}, expected {tuple(batch.shape[:2])}.")
+        if mask.shape != x.shape[:-1]:
+            raise InputError(f"the mask has shape {tuple(mask.shape)}, expected {tuple(x.shape[:-1])}.")
+        mask = mask.to(device=x.device, dtype=torch.bool).reshape(batch.shape[:2])
     with torch.autocast(x.device.type, enabled=False):
         out, _ = _forward(batch, a, form, mask)
     return out if x.ndim == 3 else out[0]
@@ -59,7 +60,10 @@ def _bend(x: Tensor, a: Tensor, form: str, mask: Tensor | None) -> tuple[Tensor,
     wide = _wide(x, mask)
     gram = wide @ wide.mT
     _refuse_not_finite(gram, x)
-    squares, vectors = eigh(gram, mask if x.shape[1] <= x.shape[2] else None)
+    if form == "paper":
+        vectors = torch.linalg.svd(wide, full_matrices=False).U.flip(-1)
+    else:
+        squares, vectors = eigh(gram, mask if x.shape[1] <= x.shape[2] else None)
     if form == "shifted":
         # Its gains are bounded, so that a product with the whole matrix of gains, in float32, loses nothing.
         h = _relative(gains(squares.clamp(min=0).sqrt(), a, form, 0.0))
@@ -67,9 +71,10 @@ def _bend(x: Tensor, a: Tensor, form: str, mask: Tensor | None) -> tuple[Tensor,
         out = whole.to(_work(x)) @ _oriented(_tokens(x, mask)).to(_work(x))
     else:
         y, values = _along(vectors, wide)
-        tolerance = max(x.shape[1:]) * _EPS
+        tolerance = _tolerance(x, mask)
         refuse_outside(values, a, form, tolerance)
         out = vectors @ (_relative(gains(values, a, form, tolerance))[..., None] * y)
+    _refuse_overflow(out, x)
     return _narrow(out, x, mask), vectors
 
 
@@ -78,7 +83,7 @@ def _bend_backward(
 ) -> tuple[Tensor, Tensor]:
     """The gradients with respect to x, (b, t, d), and to a, ()."""
     y, values = _along(vectors, _wide(x, mask))
-    tolerance = max(x.shape[1:]) * _EPS
+    tolerance = _tolerance(x, mask)
     f, h = bent(values, a, form, tolerance), gains(values, a, form, tolerance)
     top, where_top = values.max(-1, keepdim=True)
     f1, h1 = f.gather(-1, where_top), h.gather(-1, where_top)
@@ -163,13 +168,7 @@ def _work(x: Tensor) -> Any:
 
 def _narrow(wide: Tensor, x: Tensor, mask: Tensor | None) -> Tensor:
     """A result of the shape, the type and the mask of x."""
-    found = (wide if x.shape[1] <= x.shape[2] else wide.mT).to(x.dtype)
-    if x.dtype == torch.float16 and not torch.isfinite(found).all() and torch.isfinite(wide).all():
-        raise InputError(
-            f"SoftDecay gives values up to {float(wide.abs().max()):.3g}, float16 holds 65504; "
-            "use bfloat16 or float32, or scale the hidden states down."
-        )
-    return _tokens(found, mask).contiguous()
+    return _tokens((wide if x.shape[1] <= x.shape[2] else wide.mT).to(x.dtype), mask).contiguous()
 
 
 def _along(vectors: Tensor, wide: Tensor) -> tuple[Tensor, Tensor]:
@@ -181,6 +180,22 @@ def _along(vectors: Tensor, wide: Tensor) -> tuple[Tensor, Tensor]:
 def _relative(h: Tensor) -> Tensor:
     """Gains such that the strongest direction, the last one, is kept."""
     return torch.where(h[..., -1:] > 0, h / h[..., -1:], h)
+
+
+def _tolerance(x: Tensor, mask: Tensor | None) -> Tensor | float:
+    """Below this share of the largest singular value is rounding: by the tokens of each sequence, not its padding."""
+    if mask is None:
+        return max(x.shape[1:]) * _EPS
+    return mask.sum(-1, keepdim=True).clamp(min=x.shape[2]).double() * _EPS
+
+
+def _refuse_overflow(out: Tensor, x: Tensor) -> None:
+    """Of values only: a gradient that overflows is for the loss scaler of half-precision training to see."""
+    if x.dtype == torch.float16 and float(out.abs().max()) > torch.finfo(torch.float16).max:
+        raise InputError(
+            f"SoftDecay gives values up to {float(out.abs().max()):.3g}, float16 holds 65504; "
+            "use bfloat16 or float32, or scale the hidden states down."
+        )
 
 
 def _refuse_not_finite(gram: Tensor, x: Tensor) -> None:

@@ -30,7 +30,7 @@ def document(findings: Findings, name: str, folder: Path | None = None) -> dict[
     verdict = findings.verdict
     return {
         "name": name,
-        "model": findings.model,
+        "model": findings.title if findings.model else None,
         "facts": facts(findings),
         "verdict": {
             "word": verdict.word,

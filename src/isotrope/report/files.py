@@ -60,9 +60,9 @@ def write_report(
 
 def _write(findings: Findings, folder: Path | None, target: Path, progress: Progress) -> None:
     progress("writing the report", 0, None)
-    name = folder.absolute().name if folder is not None else findings.model or "vectors"
+    name = folder.absolute().name if folder is not None else findings.title
     data = page_data("report", [document(findings, name, folder)])
-    write_text(target, page(data, f"{findings.model or name}: {findings.verdict.word}"))
+    write_text(target, page(data, f"{findings.title if findings.model else name}: {findings.verdict.word}"))
 
 
 def write_comparison(

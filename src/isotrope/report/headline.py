@@ -137,7 +137,7 @@ def facts(findings: Findings) -> list[tuple[str, str]]:
 
 def _model(findings: Findings) -> str:
     revision = f" at {findings.revision[:12]}" if findings.revision else ""
-    return f"{findings.model}{revision}" if findings.model else "none: vectors that were there already"
+    return f"{findings.title}{revision}" if findings.model else "none: vectors that were there already"
 
 
 def _width(source: dict[str, Any]) -> str:

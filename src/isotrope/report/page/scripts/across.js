@@ -10,7 +10,7 @@ function acrossSection() {
         height: 300, top: 22, x: { domain: span(points.map((p) => p.x), { floor: 0 }), label: "drift: length of the mean row" }, y: { domain: span(points.map((p) => p.y), { floor: points.some((p) => p.y < 0) ? null : 0 }), label: "mean cosine" },
         label: "Mean cosine of each layer against its drift",
       });
-      const crowded = points.length > 40;
+      const taken = [];
       for (const run of shownRuns) {
         const own = points.filter((p) => p.run === run), k = RUNS.indexOf(run);
         const group = s("g", { vars: { "--stroke": COMPARES ? `var(${runColor(k)})` : "var(--accent)" } });
@@ -20,7 +20,12 @@ function acrossSection() {
           dot.addEventListener("pointermove", (event) => showTip(event.clientX, event.clientY, `Layer ${p.layer.name}${COMPARES ? ` of ${run.name}` : ""}`, [`drift ${exact(p.x)}`, `mean cosine ${exact(p.y)}`]));
           dot.addEventListener("pointerleave", hideTip);
           group.append(dot);
-          if (!crowded) group.append(s("text", { class: "halo", x: f.x(p.x) + 7, y: f.y(p.y) - 6 }, shortName(p.layer)));
+        }
+        for (const p of endsFirst(own)) {
+          const name = shortName(p.layer), x = f.x(p.x) + 7, y = f.y(p.y) - 6;
+          if (taken.some((other) => Math.abs(other.y - y) < 12 && x < other.end && other.x < x + 8 * name.length)) continue;
+          taken.push({ x, y, end: x + 8 * name.length });
+          group.append(s("text", { class: "halo", x, y }, name));
         }
         f.svg.append(group);
       }
@@ -35,4 +40,9 @@ function acrossSection() {
       h("tbody", {}, RUNS.flatMap((run) => run.across.map((r) => h("tr", {}, COMPARES ? h("td", {}, run.name) : null, h("td", { title: about(r.measure).says }, about(r.measure).title), h("td", { class: r.value === null ? "words" : "number" }, r.value === null ? r.reason : shown(r.value)))))))));
   return section("drift", "Drift and anisotropy", "A space leans to one side when all rows share a mean. Layers on a rising line owe their cosines to that common drift (Godey et al. 2024).",
     h("div", { class: "pair" }, box, RUNS.some((run) => run.across.length) ? table : null));
+}
+
+// The last and the first, then the others: where names would cover each other, these are kept.
+function endsFirst(points) {
+  return [points[points.length - 1], ...points.slice(0, -1)];
 }

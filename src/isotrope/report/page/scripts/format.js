@@ -26,6 +26,6 @@ const UNSEEN = { " ": "\u2423", "\n": "\u21b5", "\t": "\u21e5", "\r": "\u240d" }
 
 function visible(name) {
   if (name === "") return "(empty)";
-  return name.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|^ +| +$/g, (found) =>
+  return name.replace(/^[\u0120\u2581](?=.)/u, " ").replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|^ +| +$/g, (found) =>
     [...found].map((c) => UNSEEN[c] || `\u27e8U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`).join(""));
 }
