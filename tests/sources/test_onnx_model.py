@@ -130,7 +130,7 @@ def test_layers_of_exported_models_are_their_hidden_states(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter, which is the one that needs no further package
         torch.onnx.export(
-            Exported(),
+            Exported().eval(),
             (ids, torch.ones_like(ids)),
             str(tmp_path / "model.onnx"),
             dynamo=False,
