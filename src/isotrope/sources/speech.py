@@ -65,11 +65,16 @@ def _likeliest(loaded: Loaded, encoded: Any, most: int) -> tuple[Any, NDArray[np
     ids = torch.tensor([start] * len(encoded[0]), device=encoded[0].device)
     count = np.full(len(ids), len(start))
     going = np.ones(len(ids), dtype=bool)
+    read, memory = ids, None  # what was read before is remembered, and with it all that was heard
     while going.any() and ids.shape[1] < min(most + len(start), room):
-        out = model(encoder_outputs=encoded, decoder_input_ids=ids, return_dict=True)
+        out = model(
+            encoder_outputs=encoded, decoder_input_ids=read, past_key_values=memory, use_cache=True, return_dict=True
+        )
+        memory = out.past_key_values
         likeliest = out.logits[:, -1].argmax(-1)
         going &= np.array([token not in ends for token in likeliest.tolist()])
         if going.any():
-            ids = torch.cat([ids, likeliest[:, None]], dim=1)
+            read = likeliest[:, None]
+            ids = torch.cat([ids, read], dim=1)
             count += going
     return ids, count
