@@ -106,9 +106,8 @@ def test_whisper_tiny_over_spoken_digits(tmp_path: Path) -> None:
     by = keep("whisper", findings)
     assert by["layers"] == [*(f"encoder.{i}" for i in range(5)), *(f"decoder.{i}" for i in range(5))]
     assert findings.counts["sounds"] == 150
-    # The paper: every layer of a speech model is above 0.2. The blocks of the encoder are, and those of the decoder but
-    # for its last, after the final norm; the pages say what was measured there.
-    assert min(by["mean_cosine"][1:5] + by["mean_cosine"][6:9]) > 0.2
+    # The paper: every layer of a speech model is above 0.2. So is every layer here, with its interval.
+    assert min(low for low, _ in by["mean_cosine_interval"]) > 0.2
 
 
 def test_efficientnet_lite0_over_photographs() -> None:
@@ -137,11 +136,11 @@ def test_efficientnet_lite0_over_photographs() -> None:
         text=data("images"),
         hooks="_conv_stem,_blocks.*,_conv_head",
         measures="mean_cosine,isoscore",
-        sample=2_000,
+        sample=700_000,  # all rows: an interval needs 40 whole images
         batch_size=8,
     )
     by = keep("efficientnet", findings)
     assert findings.counts["images"] == 50
     assert len(by["layers"]) == 1 + len(network._blocks) + 1
     # The paper: convolutions are near isotropic. So is every layer here.
-    assert max(by["mean_cosine"]) < 0.2
+    assert max(high for _, high in by["mean_cosine_interval"]) < 0.2
