@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import isotrope
-from isotrope import figures
+from isotrope import figures, nn
 
 PAGE = Path(__file__).parent / "api.md"
 
@@ -67,7 +67,7 @@ def _escaped(text: str) -> str:
 
 
 def _entry(name: str, of: Any) -> Iterator[str]:
-    yield f"## {name.rpartition('.')[2]}"
+    yield f"## {name.removeprefix('isotrope.')}"
     yield ""
     if inspect.isclass(of) and issubclass(of, Exception):
         yield from (f"`{name}`", "")
@@ -94,10 +94,10 @@ def _members(kind: type) -> Iterator[str]:
 def page() -> str:
     """The whole page, in Markdown."""
     lines = ["# API", "", "The public names, from their docstrings. Importing `isotrope` imports nothing heavy.", ""]
-    for name in isotrope.__all__:
-        lines += _entry(f"isotrope.{name}", getattr(isotrope, name))
-    for name in ("draw", "save"):
-        lines += _entry(f"isotrope.figures.{name}", getattr(figures, name))
+    for module, names in ((isotrope, isotrope.__all__), (nn, nn.__all__), (figures, ("draw", "save"))):
+        for name in names:
+            if not inspect.ismodule(getattr(module, name)):
+                lines += _entry(f"{module.__name__}.{name}", getattr(module, name))
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -30,8 +30,11 @@ def masked(arguments: Sequence[str]) -> str:
 
     >>> masked(["/bin/isotrope", "scan", "https://me:word@host/a.npy"])
     "isotrope scan 'https://***@host/a.npy'"
+    >>> masked(["/lib/isotrope/__main__.py", "scan"])
+    'isotrope scan'
     """
-    command = [Path(arguments[0]).name, *arguments[1:]]
+    program = Path(arguments[0])
+    command = [program.parent.name if program.name == "__main__.py" else program.name, *arguments[1:]]
     for pattern, instead in _SECRETS:
         command = [pattern.sub(instead, part) for part in command]
     return shlex.join(command)

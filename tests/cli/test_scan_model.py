@@ -44,7 +44,7 @@ def test_every_layer(isotrope: Command, bert: Path, text: Path) -> None:
 def test_in_words(isotrope: Command, bert: Path, text: Path) -> None:
     result = isotrope("scan", bert, "--text", text, "-o", "run")
     assert result.code == 0, result.err
-    assert f"{bert.name} over texts.txt" in result.out
+    assert result.out.startswith("bert over texts.txt  ")
     assert " rows of 150 texts, 4 layers of 16" in result.out
     rows = [line.split()[0] for line in result.out.splitlines() if line[:1].isdigit()]
     assert rows == ["0", "1", "2", "3"]

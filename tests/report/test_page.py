@@ -229,6 +229,15 @@ def test_prints_without_its_controls(page: Any) -> None:
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     shown = "return [...document.querySelectorAll('.bar, .tools, .controls')].filter((e) => e.offsetParent).length"
     assert page.execute_script(shown) == 0
+    cut = """
+    const beyond = (table) => table.offsetParent && table.getBoundingClientRect().right > innerWidth;
+    return [...document.querySelectorAll('table')].filter(beyond).length
+    """
+    page.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 690, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    )  # a sheet of A4 between its margins
+    assert page.execute_script(cut) == 0
+    page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert len(page.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]) > 20_000
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 

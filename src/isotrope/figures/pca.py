@@ -47,4 +47,5 @@ def pca(run: RunData, figure: Figure) -> None:
         axes.set_aspect("equal", adjustable="datalim")
         axes.set_title(f"layer {run.name(layer)}")
         axes.set_xlabel("first direction")
+        axes.locator_params(nbins=5)
     figure.axes[0].set_ylabel("second direction")

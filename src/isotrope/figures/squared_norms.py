@@ -47,8 +47,9 @@ def squared_norms(run: RunData, figure: Figure) -> None:
             curve(axes, values.tolist(), label=label, colour=colour, marker=marker)
             seen.append(values[np.isfinite(values)])
     known = np.concatenate(seen)
-    if known.min() > 0 and known.max() > _WIDE * known.min():
-        axes.set_yscale("log")
+    known = known[known > 0]
+    if len(known) and known.max() > _WIDE * known.min():
+        axes.set_yscale("log", nonpositive="mask")  # where types do not vary there is no point
         axes.yaxis.set_major_formatter("{x:g}")
     layer_axis(axes, run.layers, run.findings.layer_names)
     axes.set_ylabel("squared length")
