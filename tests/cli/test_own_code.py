@@ -119,4 +119,4 @@ def test_a_class_that_does_not_take_what_it_must_says_so(isotrope: Command, tmp_
     for more in ((), ("--hook", "blocks.*")):
         said = one_sentence(isotrope(*scan, *more))
         assert "(Mine) cannot be run on input_ids and attention_mask" in said
-        assert "give it a forward that takes them" in said
+        assert "check that its files belong together and that its forward takes them" in said

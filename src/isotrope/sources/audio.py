@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +19,12 @@ UNIT = "sounds"
 
 #: Seconds at which sounds are cut unless the model takes a fixed length, and below which an end is left out.
 WINDOW, SHORTEST = 20.0, 0.1
+
+#: What processors call the length that a model takes, and its unit in seconds: EnCodec's, Whisper's, CLAP's, AST's.
+_FIXED = {"chunk_length_s": 1.0, "chunk_length": 1.0, "max_length_s": 1.0, "max_length": 0.01}
+
+#: How processors are asked which part of their features is sound.
+_MASK = "return_attention_mask"
 
 #: A window whose largest sample is below this (80 dB below full scale) is silence.
 SILENCE = 1e-4
@@ -141,17 +148,24 @@ def rate_of(loaded: Loaded) -> int:
 
 def _window(loaded: Loaded) -> float:
     """Seconds at which sounds are cut: what the model takes, where it takes a fixed length."""
-    length = getattr(loaded.processor, "chunk_length", None)
-    return float(length) if isinstance(length, (int, float)) and length > 0 else WINDOW
+    for name, second in _FIXED.items():
+        length = getattr(loaded.processor, name, None)
+        if isinstance(length, (int, float)) and length > 0:
+            return float(length) * second
+    return WINDOW
 
 
 def _clip(loaded: Loaded, item: Item, number: int, window: Samples, rate: int) -> Clip:
+    asked: dict[str, Any] = {"sampling_rate": rate, "return_tensors": "pt"}
+    taken = inspect.signature(loaded.processor).parameters.values()
+    if any(p.name == _MASK or p.kind is p.VAR_KEYWORD for p in taken):  # not EnCodec's
+        asked[_MASK] = True
     try:
-        made = loaded.processor(window, sampling_rate=rate, return_tensors="pt", return_attention_mask=True)
+        made = loaded.processor(window, **asked)
     except (TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"the processor of {loaded.name} cannot prepare sound ({reason}); check its files.") from error
     mask = made.get("attention_mask")
-    name = next(name for name in made if name != "attention_mask")
+    name = next(name for name in made if not name.endswith("_mask"))
     share = 1.0 if mask is None else float(mask.sum()) / mask.shape[-1]
     return Clip(item.id * _WINDOWS + number, item.group, {name: made[name]}, share)

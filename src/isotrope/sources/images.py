@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -54,7 +55,22 @@ def _inputs(loaded: Loaded, image: Any) -> dict[str, Any]:
         ) from error
     if isinstance(made, torch.Tensor):
         return {"pixel_values": made if made.ndim == 4 else made[None]}
-    return {"pixel_values": made["pixel_values"]}
+    pixels = made["pixel_values"]
+    return {"pixel_values": pixels} | ({"noise": _in_order(loaded, pixels)} if _hides(loaded) else {})
+
+
+def _hides(loaded: Loaded) -> bool:
+    """Whether a model leaves out the patches that get the most noise and mixes the others, as ViTMAE does."""
+    masks = hasattr(loaded.config, "mask_ratio") and isinstance(getattr(loaded.config, "patch_size", None), int)
+    return masks and "noise" in inspect.signature(loaded.model.forward).parameters
+
+
+def _in_order(loaded: Loaded, pixels: Any) -> Any:
+    """Noise (1, patches) that leaves patches where they are; the share that is left out was set to none on loading."""
+    import torch
+
+    size = loaded.config.patch_size
+    return torch.arange((pixels.shape[-2] // size) * (pixels.shape[-1] // size))[None]
 
 
 def _of_library(loaded: Loaded) -> bool:

@@ -10,8 +10,12 @@ from isotrope.errors import InputError
 #: What the first argument of a model's class is called, and what it reads then.
 _BY_INPUT = {"input_ids": "text", "pixel_values": "image", "input_values": "audio", "input_features": "audio"}
 
-#: The parts of models that read two things apart, such as CLIP, and of their configs.
-_TOWERS = {"text": "text_model", "image": "vision_model", "audio": "audio_model"}
+#: What the parts of models that read several things are called, as of CLIP or LLaVA, and those of their configs.
+_TOWERS = {
+    "text": ("text_model", "language_model"),
+    "image": ("vision_model", "vision_tower", "visual"),
+    "audio": ("audio_model", "audio_tower"),
+}
 _CONFIGS = {"image": "vision_config", "audio": "audio_config"}
 
 #: What each is called in sentences.
@@ -50,10 +54,8 @@ def tower(model: Any, modality: str) -> Any:
     >>> tower(clip, "image")
     ReLU()
     """
-    there = [kind for kind, name in _TOWERS.items() if hasattr(model, name)]
-    if len(there) > 1 and modality in there:
-        return getattr(model, _TOWERS[modality])
-    return model
+    there = {kind: getattr(model, name) for kind, names in _TOWERS.items() for name in names if hasattr(model, name)}
+    return there.get(modality, model) if len(there) > 1 else model
 
 
 def chosen(name: str, can: tuple[str, ...], wanted: str | None) -> str:

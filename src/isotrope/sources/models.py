@@ -129,6 +129,8 @@ def load(
         forget_packing(network)
     network = tower(network, kind)
     network.config.use_cache = False  # one pass over whole texts needs no memory of earlier ones
+    if hasattr(network.config, "mask_ratio"):
+        network.config.mask_ratio = 0.0  # a model trained to fill in patches that are left out gets all of them
     found = downloaded(place.at, place.gguf_file or "config.json", revision) or revision
     return Loaded(
         model=network.to(device=device_used, dtype=torch.float64 if exact else None).eval(),

@@ -18,6 +18,9 @@ from isotrope.sources.models import Loaded
 Ids = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+#: What a forward raises that does not take what it is given, or takes it in another shape.
+_RUNNING = (TypeError, ValueError, AttributeError, RuntimeError)
+
 #: Hidden states of the encoder (or only) stack, and of the decoder.
 States = tuple[list[Any], list[Any]]
 
@@ -53,7 +56,7 @@ def run(loaded: Loaded, tensors: dict[str, Any]) -> States:
         with torch.inference_mode(), outputs_of(modules) as seen:
             try:
                 model(**tensors) if loaded.config is not None else model(*tensors.values())
-            except (TypeError, ValueError) as error:
+            except _RUNNING as error:
                 raise _not_run(loaded, tensors, error) from error
         silent = [name for name in modules if seen.get(name) is None]
         if silent:
@@ -64,7 +67,7 @@ def run(loaded: Loaded, tensors: dict[str, Any]) -> States:
     try:
         with torch.inference_mode():
             out = model(**tensors, output_hidden_states=True, return_dict=True)
-    except (TypeError, ValueError) as error:
+    except _RUNNING as error:
         if "hidden_states" not in str(error) and loaded.config is not None:
             raise _not_run(loaded, tensors, error) from error
         raise _without_states(loaded) from error
@@ -89,7 +92,7 @@ def _not_run(loaded: Loaded, tensors: dict[str, Any], error: Exception) -> Input
     kind, reason = type(loaded.model).__name__, " ".join(str(error).split()).rstrip(".")[:200]
     return InputError(
         f"the model {loaded.name} ({kind}) cannot be run on {' and '.join(tensors)} ({reason}); "
-        "give it a forward that takes them."
+        "check that its files belong together and that its forward takes them."
     )
 
 
