@@ -14,7 +14,7 @@ from isotrope.errors import InputError
 from isotrope.sources.audio import _blocks, resampled, windows
 from isotrope.sources.inputs import Input
 from isotrope.statistics import Collection, Wanted
-from media_models import RATE, save_sound_model
+from media_models import RATE, random_model, save_sound_model
 
 soundfile = pytest.importorskip("soundfile", reason="needs isotrope[audio]")
 pytest.importorskip("soxr", reason="needs isotrope[audio]")
@@ -148,6 +148,34 @@ def test_silence_short_ends_and_broken_sounds_are_counted(model: Callable[[str],
     counts = {"sounds": 5, "windows": 6, "broken_sounds": 1, "silent_windows": 1, "short_windows": 1}
     assert dict(collection.counts) == counts
     assert collection.layer(0).moments.n == 50 + 50 + 27 + 25  # windows of a second: 1, 1, 0.525 and 0.5 of one
+
+
+def test_sounds_are_cut_at_what_a_model_takes_and_nothing_is_lost(tmp_path: Path) -> None:
+    """AST takes 1,024 frames of 10 ms, and its processor would cut off what is longer."""
+    import transformers
+
+    config = transformers.ASTConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24)
+    random_model(config).save_pretrained(tmp_path / "ast")
+    transformers.ASTFeatureExtractor().save_pretrained(tmp_path / "ast")
+    soundfile.write(tmp_path / "a.wav", noise(25 * RATE), RATE)
+    source = Input(model=str(tmp_path / "ast"), text=str(tmp_path / "a.wav")).open()
+    batches = list(source.batches())
+    assert sum(batch.counts["windows"] for batch in batches) == math.ceil(25 / 10.24)
+    # two special tokens, and patches of 16 × 16 every 10 of 128 bands and 1,024 frames
+    patches = ((128 - 16) // 10 + 1) * ((1024 - 16) // 10 + 1)
+    assert sum(len(batch.rows) for batch in batches) == 3 * (2 + patches)
+
+
+def test_a_codec_without_hidden_states_says_which_hook_to_name(tmp_path: Path) -> None:
+    import transformers
+
+    config = transformers.EncodecConfig(num_filters=2, hidden_size=8, codebook_dim=8, codebook_size=16)
+    random_model(config).save_pretrained(tmp_path / "codec")
+    transformers.EncodecFeatureExtractor(sampling_rate=RATE).save_pretrained(tmp_path / "codec")
+    soundfile.write(tmp_path / "a.wav", noise(RATE), RATE)
+    given = {"model": str(tmp_path / "codec"), "text": str(tmp_path / "a.wav")}
+    with pytest.raises(InputError, match=r"\(EncodecModel\) gives no hidden states; .* encoder\.layers\.\*"):
+        Input(**given).open()
 
 
 @pytest.mark.parametrize("suffix", ["wav", "flac", "ogg", "mp3"])

@@ -182,18 +182,23 @@ def test_parquet_with_bytes(model: Callable[[str], Path], pictures: Path, tmp_pa
     assert set(batch.rows.group.tolist()) == set("abc")
 
 
-def test_a_saved_dataset(model: Callable[[str], Path], pictures: Path, tmp_path: Path) -> None:
+def test_a_dataset_saved_in_memory_or_streaming(model: Callable[[str], Path], pictures: Path, tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     paths = sorted(pictures.rglob("*.png"), key=lambda p: p.relative_to(pictures).as_posix())
     made = datasets.Dataset.from_dict({"image": [str(p) for p in paths]}).cast_column("image", datasets.Image())
     made.save_to_disk(tmp_path / "set")
-    (batch,) = Input(model=str(model("vit")), text=str(tmp_path / "set")).open().batches()
     (files,) = Input(model=str(model("vit")), text=str(pictures)).open().batches()
-    np.testing.assert_array_equal(batch.layers[2].numpy(), files.layers[2].numpy())
+    for given in (str(tmp_path / "set"), made, made.to_iterable_dataset()):
+        (batch,) = Input(model=str(model("vit")), text=given).open().batches()
+        np.testing.assert_array_equal(batch.layers[2].numpy(), files.layers[2].numpy())
 
 
 def test_a_model_with_two_towers_reads_what_it_is_given(pictures: Path, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
     import transformers
+
+    datasets = pytest.importorskip("datasets")
 
     from models import FAMILIES, _tokenizer
 
@@ -215,6 +220,58 @@ def test_a_model_with_two_towers_reads_what_it_is_given(pictures: Path, tmp_path
     (batch,) = read.batches()
     assert read.describe()["modality"] == "text"
     assert batch.layers[0].shape == (5 + 5, 16)
+    paths = [str(path) for path in pictures.rglob("*.png")]
+    table = pa.table({"picture": [Path(path).read_bytes() for path in paths], "said": ["a cat"] * COUNT})
+    pq.write_table(table, tmp_path / "p.parquet")
+    held = datasets.Dataset.from_dict({"image": paths}).cast_column("image", datasets.Image())
+    cases = [
+        ([picture(0)], None, "image"),
+        (paths, None, "image"),
+        (tmp_path / "p.parquet", None, "image"),
+        (tmp_path / "p.parquet", "said", "text"),
+        (held, None, "image"),
+        (None, None, "text"),
+    ]
+    for given, column, kind in cases:
+        assert Input(model=str(tmp_path), text=given, column=column).modality() == kind
+
+
+def test_the_part_of_llava_that_sees_is_a_clip_of_its_own(pictures: Path, tmp_path: Path) -> None:
+    import transformers
+
+    small = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    config = transformers.LlavaConfig(
+        vision_config={"model_type": "clip_vision_model", **small, "image_size": SIZE, "patch_size": 8},
+        text_config={"model_type": "llama", **small, "vocab_size": 50},
+    )
+    whole = random_model(config)
+    whole.save_pretrained(tmp_path / "llava")
+    whole.vision_tower.save_pretrained(tmp_path / "clip")
+    write_image_processor(tmp_path / "llava")
+    write_image_processor(tmp_path / "clip")
+    mine, alone = (rows_of(Input(model=str(tmp_path / n), text=str(pictures)).open()) for n in ("llava", "clip"))
+    assert list(mine) == [0, 1, 2]
+    for label, (rows, _) in mine.items():
+        np.testing.assert_array_equal(rows, alone[label][0])
+
+
+def test_a_model_trained_with_patches_left_out_gets_all_of_them_in_order(pictures: Path, tmp_path: Path) -> None:
+    """ViTMAE with the weights of a ViT is that ViT."""
+    import transformers
+
+    small = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    mae = random_model(transformers.ViTMAEConfig(**small, image_size=SIZE, patch_size=8))
+    vit = transformers.ViTModel(transformers.ViTConfig(**small, image_size=SIZE, patch_size=8), add_pooling_layer=False)
+    missing, unknown = vit.load_state_dict(mae.state_dict(), strict=False)
+    assert (missing, unknown) == ([], [])
+    for name, network in {"mae": mae, "vit": vit}.items():
+        network.save_pretrained(tmp_path / name)
+        write_image_processor(tmp_path / name)
+    found, wanted = (rows_of(Input(model=str(tmp_path / n), text=str(pictures)).open()) for n in ("mae", "vit"))
+    for label in range(3):
+        assert found[label][0].shape == (COUNT * 17, 16)
+        np.testing.assert_allclose(found[label][0], wanted[label][0], rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(found[label][1], wanted[label][1])
 
 
 def test_a_class_that_nobody_named_works_by_its_hook_or_says_which(pictures: Path) -> None:
@@ -278,5 +335,5 @@ def test_van_which_transformers_dropped_comes_with_its_own_code(
 
 
 def test_an_image_model_refuses_to_read_text(model: Callable[[str], Path]) -> None:
-    with pytest.raises(InputError, match=r"reads images, and text was given; give it images"):
+    with pytest.raises(InputError, match=r"reads images and got text; give it images"):
         load(model("vit"))

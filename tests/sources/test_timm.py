@@ -60,11 +60,12 @@ def test_every_stage(architecture: str, expected: list[tuple[int, int]], tmp_pat
     images = [Image.open(path) for path in sorted((tmp_path / "pictures").iterdir())]
     pixels = torch.stack([torch.from_numpy(np.array(i, np.float32) / 255 * 2 - 1).permute(2, 0, 1) for i in images])
     with torch.inference_mode():
-        last, _ = network.forward_intermediates(pixels)
-    wanted = last if last.ndim == 3 else last.flatten(2).transpose(1, 2)
-    np.testing.assert_allclose(
-        found[len(expected) - 1].numpy(), wanted.reshape(-1, wanted.shape[-1]).numpy(), rtol=1e-3, atol=1e-3
-    )
+        last, stages = network.forward_intermediates(pixels)
+    for label, state in enumerate([*stages, last]):
+        wanted = state if state.ndim == 3 else state.flatten(2).transpose(1, 2)
+        np.testing.assert_allclose(
+            found[label].numpy(), wanted.reshape(-1, wanted.shape[-1]).numpy(), rtol=1e-3, atol=1e-3
+        )
 
 
 def test_without_timm_its_extra_is_named(tmp_path: Path) -> None:

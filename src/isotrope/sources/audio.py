@@ -50,6 +50,8 @@ def clips(loaded: Loaded, item: Item, counts: Counter[str]) -> Iterator[Clip]:
             counts["broken_sounds"] += 1
             return
         if window is None:
+            if not number:  # a file without a single sample
+                counts["broken_sounds"] += 1
             return
         number += 1
         counts["windows"] += 1

@@ -109,6 +109,7 @@ class EncodedSource:
         return {
             "kind": "model",
             "modality": "text",
+            "rows_are": "one for each text, as its own encode gives it",
             "model": self.loaded.name,
             "revision": self.loaded.revision,
             "class": type(model).__name__,

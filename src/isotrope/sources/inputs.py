@@ -12,8 +12,9 @@ from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Source
 from isotrope.sources.corpora import Corpus, open_corpus
 from isotrope.sources.encoded import ENCODED, EncodedSource, load_pipeline
-from isotrope.sources.media import kind_of, open_media
+from isotrope.sources.media import among, kind_of, open_media
 from isotrope.sources.media_source import MediaSource
+from isotrope.sources.modality import WORDS
 from isotrope.sources.models import Loaded, can_read, load
 from isotrope.sources.text import TextSource
 from isotrope.sources.token_weights import TokenWeights
@@ -82,7 +83,9 @@ class Input:
             gguf_file=self.gguf_file,
             trust_remote_code=self.trust_remote_code,
         )
-        return can[0] if len(can) == 1 else kind_of(self.text) or can[0]
+        if len(can) == 1:
+            return can[0]
+        return among(can, self.text, column=self.column, split=self.split, group_by=self.group_by)
 
     def _vectors(self) -> Source:
         if self.model is not None or self.text is not None:
@@ -102,7 +105,15 @@ class Input:
         )
 
     def _texts(self) -> Source:
-        corpus = open_corpus(self.text, column=self.column, split=self.split, group_by=self.group_by, unit=self.unit)
+        try:
+            corpus = open_corpus(
+                self.text, column=self.column, split=self.split, group_by=self.group_by, unit=self.unit
+            )
+        except InputError as error:
+            if (held := kind_of(self.text)) is None:
+                raise
+            what, model = WORDS[held], "embedded model" if self.model is None else f"model {self.model}"
+            raise InputError(f"the {model} reads text and got {what}; name a model of {what}.") from error
         return self.rows_over(corpus, self.load())
 
     def _media(self, modality: str) -> Source:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -61,22 +61,55 @@ class Media:
 
 
 def kind_of(source: Any) -> str | None:
-    """What a file or a folder holds by the endings of its files: "image" or "audio", None where these do not tell."""
-    if not isinstance(source, (str, Path)):
-        return None
-    path = Path(source)
-    names = walk(path) if path.is_dir() else [path] if path.is_file() else []
-    for found in names:
-        for kind, endings in SUFFIXES.items():
-            if found.suffix.lower() in endings:
-                return kind
-    return None
+    """What a file, a folder or a list holds: "image", "audio", or None where neither the endings nor the things tell.
+
+    >>> kind_of(["a.wav"]), kind_of(["a text"])
+    ('audio', None)
+    """
+    held: Iterable[Any] = source[:1] if isinstance(source, (list, tuple)) else ()
+    if isinstance(source, (str, Path)):
+        path = Path(source).expanduser()
+        held = walk(path) if path.is_dir() else [path] if path.is_file() else []
+    return next((kind for kind in map(_kind, held) if kind is not None), None)
+
+
+def among(can: Sequence[str], source: Any, **options: str | None) -> str:
+    """What is given, of the things that a model can read: what `kind_of` tells, or what a table or dataset holds."""
+    told = kind_of(source)
+    if told is None and (_is_dataset(source) or (isinstance(source, (str, Path)) and not _is_other_file(source))):
+        told = next((kind for kind in can if kind in SUFFIXES and _opens(source, kind, options)), None)
+    return told or can[0]
+
+
+def _opens(source: Any, kind: str, options: Mapping[str, str | None]) -> bool:
+    try:
+        open_media(source, kind, **options)
+    except InputError:
+        return False
+    return True
+
+
+def _is_other_file(source: str | Path) -> bool:
+    path = Path(source).expanduser()
+    return path.is_file() and path.suffix.lower() not in _TABLES
+
+
+def _is_dataset(source: Any) -> bool:
+    """Whether something is a dataset of Hugging Face's library, in memory or streaming."""
+    return hasattr(source, "cast_column") and hasattr(source, "features")
+
+
+def _kind(item: Any) -> str | None:
+    if isinstance(item, (str, Path)):
+        ending = Path(item).suffix.lower()
+        return next((kind for kind, endings in SUFFIXES.items() if ending in endings), None)
+    return "audio" if isinstance(item, tuple) else "image" if hasattr(item, "convert") else None
 
 
 def open_media(
     source: Any, modality: str, *, column: str | None = None, split: str | None = None, group_by: str | None = None
 ) -> Media:
-    """The images or sounds of a file, a folder, a parquet or arrow file, a dataset, or a list.
+    """The images or sounds of a file, a folder, a parquet or arrow file, a dataset, its id or its folder, or a list.
 
     group_by: a column, or "folder" for files.
 
@@ -87,11 +120,13 @@ def open_media(
     what = WORDS[modality]
     if source is None:
         raise InputError(f"got no {what}; give a file, a folder, or a dataset of {what}.")
+    if _is_dataset(source):
+        return _from_dataset("a dataset", source, split or str(source.split), column, group_by, modality)
     if not isinstance(source, (str, Path)):
         return _from_memory(list(source), column or split or group_by)
     path = Path(source).expanduser()
     if any(all((path / name).is_file() for name in names) for names in SAVED):
-        return _from_dataset(path, True, column, split, group_by, modality)
+        return _from_dataset(path, *load_split(path, split, saved=True), column, group_by, modality)
     if path.is_dir() and split is None:
         files = sorted(walk(path), key=lambda p: p.relative_to(path).as_posix())
         tables = [p for p in files if p.suffix.lower() in _TABLES]
@@ -107,7 +142,8 @@ def open_media(
             return _from_tables(path, [path], column, group_by, modality)
         return _from_files(path, [path], column, group_by)
     if path.is_dir() or (isinstance(source, str) and HUB_ID.fullmatch(source) and not path.suffix):
-        return _from_dataset(path if path.is_dir() else str(source), False, column, split, group_by, modality)
+        place = path if path.is_dir() else str(source)
+        return _from_dataset(place, *load_split(place, split), column, group_by, modality)
     raise InputError(f"there is no file or folder {str(source)!r}; check the path.")
 
 
@@ -198,9 +234,8 @@ def _cells(rows: list[dict[str, Any]], column: str, group_by: str | None) -> Ite
 
 
 def _from_dataset(
-    source: str | Path, saved: bool, column: str | None, split: str | None, group_by: str | None, modality: str
+    source: str | Path, data: Any, split: str, column: str | None, group_by: str | None, modality: str
 ) -> Media:
-    data, chosen_split = load_split(source, split, saved=saved)
     import datasets
 
     kind = {"image": datasets.Image, "audio": datasets.Audio}[modality]
@@ -215,7 +250,7 @@ def _from_dataset(
 
     def facts() -> dict[str, Any]:
         fingerprint = getattr(data, "_fingerprint", None)
-        about = {"kind": "dataset", "path": str(source), "split": chosen_split, "fingerprint": fingerprint}
+        about = {"kind": "dataset", "path": str(source), "split": split, "fingerprint": fingerprint}
         return about | _asked(column, group_by)
 
     name = source.resolve().name if isinstance(source, Path) else source

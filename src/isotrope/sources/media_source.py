@@ -36,6 +36,8 @@ _ROWS = {
     "audio": "frames, which have no token types, and of a decoder the tokens that it hears",
 }
 
+_ONE = {"image": "image", "audio": "window of sound"}
+
 #: Tokens that a decoder hears while its layers are looked at.
 _PROBE = 2
 
@@ -253,7 +255,7 @@ class MediaSource:
         return {
             "kind": "model",
             "modality": self.loaded.modality,
-            "rows": _ROWS[self.loaded.modality],
+            "rows_are": f"one for each {_ONE[self.loaded.modality]}" if self.pooling else _ROWS[self.loaded.modality],
             "model": self.loaded.name,
             "revision": self.loaded.revision,
             "class": type(model).__name__,

@@ -63,4 +63,4 @@ def chosen(name: str, can: tuple[str, ...], wanted: str | None) -> str:
     if wanted is None or wanted in can:
         return wanted or can[0]
     words = " and ".join(WORDS[kind] for kind in can)
-    raise InputError(f"the model {name} reads {words}, and {WORDS[wanted]} was given; give it {words}.")
+    raise InputError(f"the model {name} reads {words} and got {WORDS[wanted]}; give it {words}.")

@@ -70,6 +70,7 @@ class TextSource:
             token_weights.refuse_other(loaded)
         self.max_length = limit(loaded, max_length)
         ids, mask = self._probe()
+        self._spelled = ids.ndim > 2  # a token has several ids, those of its characters
         encoder, decoder = hidden_states(loaded, ids, mask)
         states = [*encoder, *decoder]
         self._names = names_of(loaded, len(encoder), len(decoder))
@@ -220,7 +221,7 @@ class TextSource:
             elif step > 1:
                 counted, added = merged(counted, step), ~merged(mask & ~added, step)
             make = self._token_rows if self.pooling is None else self._pooled_rows
-            one_id = step == 1 and read.ndim == 2
+            one_id = step == 1 and not self._spelled
             layers, rows = make(hidden, encoded, read if one_id else None, added, counted)
             yield Batch(layers, rows, counts)
             counts = {}
@@ -272,12 +273,23 @@ class TextSource:
             return None
         return [str(name) for name in self.loaded.tokenizer.convert_ids_to_tokens(tokens.tolist())]
 
+    def _rows_are(self) -> str:
+        """What rows are, in words."""
+        if self.pooling is not None:
+            return f"one for each text ({self.pooling.name})"
+        tokens = f"tokens of {type(self.loaded.tokenizer).__name__}"
+        odd = [self._names[i] for i, step in sorted(self._strides.items()) if step != 1]
+        if self._spelled:
+            return f"{tokens}, spelled in characters, so that they have no token types"
+        return tokens + (f", and in layers {', '.join(odd)} several of them, without token types" if odd else "")
+
     def describe(self) -> dict[str, Any]:
         """Plain data for provenance."""
         model = self.loaded.model
         return {
             "kind": "model",
             "modality": "text",
+            "rows_are": self._rows_are(),
             "model": self.loaded.name,
             "revision": self.loaded.revision,
             "class": type(model).__name__,
