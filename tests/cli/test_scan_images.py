@@ -45,6 +45,18 @@ def test_in_words_and_as_json(isotrope: Command, vit: Path, pictures: Path) -> N
     assert by["variance_on_frequency_slope", 2]["reason"]
 
 
+def test_stages_of_different_widths_make_one_run(isotrope: Command, pictures: Path, tmp_path: Path) -> None:
+    model = save_image_model(tmp_path / "segformer", "segformer")
+    scan = ("scan", "--model", model, pictures, "-o", "run", "--json")
+    document = isotrope(*scan).json
+    rows = {r["layer"]: r["n"] for r in document["readings"] if r["measure"] == "mean_cosine"}
+    assert rows == {0: 6 * 64, 1: 6 * 16, 2: 6 * 4, 3: 6}
+    assert isotrope(*scan, "--resume").json["readings"] == document["readings"]
+    assert "1 broken images" in Path("run/report.html").read_text("utf-8")
+    pytest.importorskip("matplotlib", reason="needs isotrope[figures]")
+    assert isotrope("figure", "run", "spectrum-histograms", "-o", "spectra.svg").code == 0
+
+
 def test_dry_run_counts_patches(isotrope: Command, vit: Path, pictures: Path) -> None:
     plan = isotrope("scan", "--model", vit, pictures, "--dry-run", "--json").json
     assert plan["rows"] == pytest.approx(7 * 17, rel=0.2)
