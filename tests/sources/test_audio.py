@@ -208,6 +208,22 @@ def test_parquet_with_bytes(model: Callable[[str], Path], tmp_path: Path, nested
     assert set(batch.rows.group.tolist()) == set("abc")
 
 
+def test_a_dataset_of_sounds(model: Callable[[str], Path], tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    (tmp_path / "sounds").mkdir()
+    paths = [tmp_path / "sounds" / f"{i}.wav" for i in range(3)]
+    for i, path in enumerate(paths):
+        soundfile.write(path, noise(4_000, i), RATE)
+    made = datasets.Dataset.from_dict({"audio": [str(p) for p in paths], "said": list("abc")})
+    made = made.cast_column("audio", datasets.Audio())
+    made.save_to_disk(tmp_path / "set")
+    (files,) = Input(model=str(model("hubert")), text=str(tmp_path / "sounds")).open().batches()
+    for given in (str(tmp_path / "set"), made):
+        (batch,) = Input(model=str(model("hubert")), text=given, group_by="said").open().batches()
+        np.testing.assert_array_equal(batch.layers[2].numpy(), files.layers[2].numpy())
+        assert set(batch.rows.group.tolist()) == set("abc")
+
+
 def test_a_folder_without_sound_says_so(model: Callable[[str], Path], tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("text")
     with pytest.raises(InputError, match=r"no sound in .*: none of its 1 files ends in \.wav"):
