@@ -8,6 +8,7 @@ from pathlib import Path
 from isotrope.evaluation.glue_result import GlueDifference, GlueEvaluation
 
 PAGE = Path(__file__).with_name("glue.md")
+_NAMES = {"cola": "CoLA", "stsb": "STS-B", "sst2": "SST-2"}
 BEGIN, END = "<!-- made by docs/glue.py -->", "<!-- end -->"
 
 
@@ -17,7 +18,7 @@ def section(found: GlueEvaluation) -> str:
     tasks = list(dict.fromkeys(run.task for run in found.runs))
     against = {(d.task, d.metric, d.method): d for d in found.differences if d.against == "base"}
     lines = [
-        f"## {settings['model']} on {' and '.join(task.upper() for task in tasks)}",
+        f"## {settings['model']} on {' and '.join(_NAMES.get(task, task.upper()) for task in tasks)}",
         "",
         f"{max(score.n for score in found.scores)} seeds, at most {settings['epochs']} epochs, batches of "
         f"{settings['batch_size']}, rate {settings['learning_rate']:g}, α at {settings['softdecay_learning_rate']:g}; "

@@ -10,6 +10,7 @@ from itertools import islice
 
 from isotrope.measures import Measure
 from isotrope.measures.cost import seconds_after
+from isotrope.report.prepare import seconds as seconds_of_maps
 from isotrope.sources.batch import Layer, Source
 from isotrope.sources.encoding import encode
 from isotrope.sources.media_source import MediaSource
@@ -37,8 +38,8 @@ class Plan:
     disk: int
 
 
-def plan(source: Source, measures: Sequence[Measure], wanted: Wanted) -> Plan:
-    """Measure the rate on the first batches and scale it up; nothing is written."""
+def plan(source: Source, measures: Sequence[Measure], wanted: Wanted, *, report: bool = True) -> Plan:
+    """Measure the rate on the first batches and scale it up; nothing is written. report: whether one is made."""
     trial = Collection(wanted)
     begin = time.perf_counter()
     for batch in islice(source.batches(), _TIMED_BATCHES * getattr(source, "parts", 1)):
@@ -50,12 +51,13 @@ def plan(source: Source, measures: Sequence[Measure], wanted: Wanted) -> Plan:
     types = types if wanted.tokens else 0
     statistics = parts * (8 * d * d + 12 * d * types + 4 * d * min(wanted.sample, rows))
     after = seconds_after(measures, min(wanted.sample, rows), d, parts)
+    maps = seconds_of_maps(layers, d) if report else 0.0
     weights = 4 * source.describe().get("parameters", 0)
     return Plan(
         rows=rows,
         layers=layers,
         width=d,
-        seconds=seconds / timed * rows + after,
+        seconds=seconds / timed * rows + after + maps,
         memory=int(3 * statistics + 3 * weights + _PROGRAM_BYTES + (_TORCH_BYTES if weights else 0)),
         disk=int(2 * statistics + parts * types * 64),
     )

@@ -233,6 +233,14 @@ class TestDryRun:
         written = sum(path.stat().st_size for path in Path("run").rglob("*") if path.is_file())
         assert written / 3 < plan["disk"] < 5 * written
 
+    def test_a_run_with_a_report_takes_longer(self, isotrope: Command, rng: np.random.Generator) -> None:
+        np.save("wide.npy", rng.normal(size=(50, 1_024)))
+        alone, reported = (
+            isotrope("scan", "wide.npy", "--measures", "mean_cosine", "--dry-run", "--json", *more).json["seconds"]
+            for more in ([], ["-o", "run"])
+        )
+        assert reported - alone > 0.5 * alone
+
     def test_an_existing_run_is_refused_at_once(self, isotrope: Command, healthy: Path) -> None:
         isotrope("scan", healthy, "-o", "run")
         assert "already holds a run" in one_sentence(isotrope("scan", healthy, "--dry-run", "-o", "run"))

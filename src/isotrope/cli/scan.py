@@ -148,7 +148,7 @@ def scan(
         gate.check_layers(gates, source.layers)
         if dry_run:
             bar("trying the first batches", 0, None)
-            estimate = plan(source, options.measures, options.wanted)
+            estimate = plan(source, options.measures, options.wanted, report=output is not None or not json)
         else:
             findings = scan_source(
                 source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=bar

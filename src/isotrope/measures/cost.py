@@ -59,7 +59,7 @@ def seconds(measures: Iterable[Measure], n: int, d: int) -> dict[tuple[Any, ...]
     for m in measures:
         if m.needs != "layers":
             kinds.setdefault(m.statistic, set()).add(_work(m))
-    return {kind: _slowness() * sum(_at(_COSTS[name], n, d) for name in names) for kind, names in kinds.items()}
+    return {kind: slowness() * sum(_at(_COSTS[name], n, d) for name in names) for kind, names in kinds.items()}
 
 
 def side_by_side(d: int) -> int:
@@ -101,7 +101,7 @@ def _at(cost: _Cost, n: int, d: int) -> float:
 
 
 @cache
-def _slowness() -> float:
+def slowness() -> float:
     """How much longer a product takes here than where the table was measured: the best of some, beside other work."""
     a = np.random.default_rng(0).standard_normal((1024, 1024), dtype=np.float32)
     times = []

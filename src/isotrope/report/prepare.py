@@ -9,6 +9,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from isotrope.findings import Findings
+from isotrope.measures.cost import slowness
 from isotrope.report.coordinates import coordinates
 from isotrope.report.directions import Directions
 from isotrope.report.maps import planes
@@ -31,6 +32,9 @@ FULL, THIN = 20_000, 1_500
 #: Beyond this width the directions of layers that were not chosen take too long.
 _WIDE = 1_536
 
+#: Seconds of one core for a layer of 384 dimensions, chosen and not, where a product is as quick as `slowness` says.
+_SECONDS_FULL, _SECONDS_THIN, _SECONDS_WIDTH = 0.9, 0.05, 384
+
 #: The tables that `prepare` makes; what a run has no data for is missing.
 TABLES = ("sample", "maps", "directions", "coordinates", "sequences", "tried")
 
@@ -41,6 +45,17 @@ def chosen(findings: Findings) -> list[Layer]:
     cosines = {r.layer: r.value for r in findings.readings if r.measure == "mean_cosine" and r.group is None}
     worst = max((x for x in layers if cosines.get(x, np.nan) == cosines.get(x)), key=lambda x: cosines[x], default=None)
     return [x for x in layers if x in (layers[0], worst, layers[-1])]
+
+
+def seconds(layers: int, d: int) -> float:
+    """About how long `prepare` takes: its largest parts grow with the square of the width.
+
+    >>> 5 < seconds(30, 1_536) / seconds(3, 768) < 15
+    True
+    """
+    full = min(layers, 3)
+    thin = layers - full if d <= _WIDE else 0
+    return slowness() * (full * _SECONDS_FULL + thin * _SECONDS_THIN) * (d / _SECONDS_WIDTH) ** 2
 
 
 def prepare(run: Run, findings: Findings, progress: Progress) -> None:
