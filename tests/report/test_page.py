@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,14 +12,16 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-from spaces import HOSTILE, LAYERS
+from spaces import HOSTILE, LAYERS, Tokens
 
 import isotrope
 from isotrope.measures import get
+from isotrope.pipeline import choose, scan_source
 from isotrope.repairs import SoftDecay, Whitening
 from isotrope.repairs.linear import LinearRepair
 from isotrope.report import write_comparison
 from isotrope.report.stored import Stored
+from isotrope.sources.batch import Batch
 from isotrope.store import Run
 
 #: Collects what the page would have saved as files.
@@ -272,6 +276,27 @@ def test_cells_and_neighbours_are_shown(browser: Any, clustered: Path) -> None:
     _pick(browser, "tsne")
     assert _text(browser, ".map [role=status]") == "300 sampled rows"
     assert "neighbours by cosine stay neighbours" in _text(browser, ".map")
+    assert browser.get_log("browser") == []
+
+
+def test_layers_whose_rows_have_no_token_types(browser: Any, tmp_path: Path) -> None:
+    """As of a model that hears: frames in the first layers, tokens in the others."""
+
+    class Frames(Tokens):
+        def batches(self, start: int = 0) -> Iterator[Batch]:
+            for batch in super().batches(start):
+                for layers, token in ((range(2), None), (range(2, 4), batch.rows.token)):
+                    known = replace(batch.rows, token=token)
+                    yield Batch({k: batch.layers[k] for k in layers}, known, batch.counts)
+
+    scan_source(Frames(), choose("moments,tokens,sequences"), run=Run(tmp_path / "frames"))
+    browser.get_log("browser")
+    browser.get((tmp_path / "frames" / "report.html").as_uri())
+    shown = "return document.querySelector('figure[aria-label=\"Norm against variance\"]').hidden"
+    for layer, hidden in ((0, True), (3, False), (1, True)):
+        _set(browser, "select[aria-label=Layer]", layer)
+        assert browser.execute_script(shown) is hidden
+    assert {"token", "sequence"} <= {e.get_attribute("value") for e in _all(browser, ".map input, .map option")}
     assert browser.get_log("browser") == []
 
 

@@ -360,20 +360,6 @@ def test_bad_options_are_refused_in_one_sentence(loaded: Any, options: dict[str,
         source(loaded("t5"), **options)
 
 
-def test_states_without_a_row_for_each_token_are_refused_unless_left_out(loaded: Any) -> None:
-    from transformers import CanineConfig, CanineModel
-
-    config = CanineConfig(
-        hidden_size=24, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, local_transformer_stride=64
-    )
-    bert = loaded("bert")
-    canine = Loaded(CanineModel(config).eval(), bert.tokenizer, "canine", None, "cpu", [])
-    with pytest.raises(InputError, match=r"layer \d of canine has no row for each token; leave it out\.$"):
-        source(canine)
-    (batch, *_) = source(canine, layers="0").batches()
-    assert list(batch.layers) == [0]
-
-
 def test_layers_of_different_widths_are_refused_unless_one_width_is_asked_for(loaded: Any) -> None:
     from transformers import OPTConfig, OPTModel
 

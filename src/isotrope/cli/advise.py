@@ -26,7 +26,10 @@ def advise(
     split: space.Split = None,
     layers: space.Averaged = None,
     pooling: Annotated[
-        str | None, typer.Option(help="mean, cls, last, max.", show_default="mean", rich_help_panel=_ROWS)
+        str | None,
+        typer.Option(
+            help="mean, cls, last, max.", show_default="mean, or a sentence model's own", rich_help_panel=_ROWS
+        ),
     ] = None,
     max_length: space.MaxLength = None,
     batch_size: space.BatchSize = None,

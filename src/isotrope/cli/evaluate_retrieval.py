@@ -28,7 +28,7 @@ def retrieval(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Hub id, folder or GGUF file.", show_default="embedded all-MiniLM-L6-v2", rich_help_panel=_ROWS
+            help="Hub id, folder, GGUF or ONNX file.", show_default="embedded all-MiniLM-L6-v2", rich_help_panel=_ROWS
         ),
     ] = None,
     split: Annotated[str, typer.Option(help="Which judgements: the name of a file in qrels.")] = "test",
@@ -46,8 +46,13 @@ def retrieval(
         str, typer.Option(help="Averaged, e.g. 1,-1.", show_default="last", rich_help_panel=_ROWS)
     ] = "all",
     pooling: Annotated[
-        str, typer.Option(help="mean, cls, last, max, first+last, sbert-wk, mean:1+-1.", rich_help_panel=_ROWS)
-    ] = "mean",
+        str | None,
+        typer.Option(
+            help="mean, cls, last, max, first+last, sbert-wk, mean:1+-1.",
+            show_default="mean, or a sentence model's own",
+            rich_help_panel=_ROWS,
+        ),
+    ] = None,
     special_tokens: Annotated[
         str, typer.Option(help="keep or drop tokens that the tokenizer adds.", rich_help_panel=_ROWS)
     ] = "keep",

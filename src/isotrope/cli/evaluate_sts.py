@@ -20,7 +20,7 @@ def sts(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Hub id, folder or GGUF file.", show_default="embedded all-MiniLM-L6-v2", rich_help_panel=_ROWS
+            help="Hub id, folder, GGUF or ONNX file.", show_default="embedded all-MiniLM-L6-v2", rich_help_panel=_ROWS
         ),
     ] = None,
     data: Annotated[
@@ -46,11 +46,13 @@ def sts(
         ),
     ] = None,
     pooling: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="mean, cls, last, max, weightedmean, first+last, sbert-wk, mean:1+-1.", rich_help_panel=_ROWS
+            help="mean, cls, last, max, weightedmean, first+last, sbert-wk, mean:1+-1.",
+            show_default="mean, or a sentence model's own",
+            rich_help_panel=_ROWS,
         ),
-    ] = "mean",
+    ] = None,
     special_tokens: Annotated[
         str, typer.Option(help="keep or drop tokens that the tokenizer adds.", rich_help_panel=_ROWS)
     ] = "keep",

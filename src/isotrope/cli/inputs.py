@@ -51,14 +51,14 @@ def _by_kind(input: str) -> Place:
     """INPUT on its own: vectors by its ending, a model by its files, else a text for the embedded model."""
     path = Path(input)
     if path.is_dir():
-        if (path / "config.json").exists() or any(path.glob("*.gguf")):
+        if any((path / name).exists() for name in ("config.json", "modules.json")) or any(path.glob("*.gguf")):
             return Place(model=input)
         if any(p.suffix.lower() in OPENERS for p in path.iterdir()):
             return Place(vectors=input)
         return Place(text=input)
     if path.suffix.lower() in OPENERS:
         return Place(vectors=input)
-    if path.suffix.lower() == ".gguf":
+    if path.suffix.lower() in (".gguf", ".onnx"):
         return Place(model=input)
     if path.exists() or input == "-":
         return Place(text=input)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _ROWS = "Rows"
 
 Model: TypeAlias = Annotated[
-    str | None, typer.Option(help="Hub id, folder or GGUF file, with --text.", rich_help_panel=_ROWS)
+    str | None, typer.Option(help="Hub id, folder, GGUF or ONNX file, with --text.", rich_help_panel=_ROWS)
 ]
 Revision: TypeAlias = Annotated[str | None, typer.Option(help="Revision of a hub model.", rich_help_panel=_ROWS)]
 GgufFile: TypeAlias = Annotated[str | None, typer.Option(help="GGUF file in the folder.", rich_help_panel=_ROWS)]

@@ -16,22 +16,29 @@ _RUN = "Run"
 def scan(
     input: Annotated[
         str | None,
-        typer.Argument(help="Vectors, a text, or a model; found out from its kind.", show_default="Python manual"),
+        typer.Argument(
+            help="Vectors, a text, images or sounds, or a model; found out from its kind.", show_default="Python manual"
+        ),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            help="Hub id, folder or GGUF file.", show_default="embedded all-MiniLM-L6-v2", rich_help_panel=_MODEL
+            help="Hub id, folder, GGUF or ONNX file.", show_default="embedded all-MiniLM-L6-v2", rich_help_panel=_MODEL
         ),
     ] = None,
     revision: Annotated[str | None, typer.Option(help="Revision of a hub model.", rich_help_panel=_MODEL)] = None,
     gguf_file: Annotated[str | None, typer.Option(help="GGUF file in the folder.", rich_help_panel=_MODEL)] = None,
+    hooks: Annotated[
+        str | None,
+        typer.Option("--hook", help='Modules whose outputs are the layers, e.g. "blocks.*".', rich_help_panel=_MODEL),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel=_MODEL)] = "auto",
     trust_remote_code: Annotated[
         bool, typer.Option("--trust-remote-code", help="Let a model run its own code.", rich_help_panel=_MODEL)
     ] = False,
     text: Annotated[
-        str | None, typer.Option(help="Text file, folder, dataset id, or - for stdin.", rich_help_panel=_TEXT)
+        str | None,
+        typer.Option(help="Text, images or sounds: file, folder, dataset id; - for stdin.", rich_help_panel=_TEXT),
     ] = None,
     corpus: Annotated[
         str | None, typer.Option(help="A named corpus: python-manual, or a dataset id.", rich_help_panel=_TEXT)
@@ -87,7 +94,10 @@ def scan(
     ] = 20_000,
     seed: Annotated[int, typer.Option(help="Which rows are sampled.", rich_help_panel=_WHAT)] = 0,
     batch_size: Annotated[
-        int | None, typer.Option(help="Texts, or rows, at a time.", show_default="32 texts", rich_help_panel=_RUN)
+        int | None,
+        typer.Option(
+            help="Texts, images, sounds or rows at a time.", show_default="32 texts, 8 images", rich_help_panel=_RUN
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Run folder to write.", rich_help_panel=_RUN)
@@ -103,7 +113,7 @@ def scan(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.", rich_help_panel=_RUN)] = False,
 ) -> None:
-    """Measure every layer of a model over a text, or vectors, in one pass.
+    """Measure every layer of a model over text, images or sounds, or vectors, in one pass.
 
     Without arguments: the embedded model over the Python manual.
     """

@@ -133,16 +133,28 @@ def show_findings(findings: Findings, folder: Path | None) -> None:
         )
 
 
+#: What models read, in words.
+_READ = {"text": "text", "image": "images", "audio": "sound"}
+
+
 def _headline(findings: Findings) -> Text:
-    source, counts = findings.source, findings.counts
-    rows = max((r.n for r in findings.readings if r.layer is not None and r.group is None), default=0)
+    from isotrope.report.headline import left_out, rows, width
+
+    source, count = findings.source, len(findings.layers)
+    most, of = rows(findings)
     over = f" over {source['corpus']['name']}" if "corpus" in source else ""
-    texts = f" of {counts['texts']:,} texts" if "texts" in counts and not source.get("pooling") else ""
-    count = len(findings.layers)
-    width = f"{count} layers of {source.get('width')}" if count > 1 else f"width {source.get('width')}"
+    wide = f"{count} layers of {width(source)}" if count > 1 else f"width {width(source)}"
     text = Text()
     text.append(f"{findings.title}{over}", style="bold")
-    text.append(f"  {rows:,} rows{texts}, {width}", style="dim")
+    text.append(f"  {most} rows{of}, {wide}", style="dim")
+    if source.get("rows_are"):
+        text.append(
+            f"\n{source['class']} reads {_READ[source['modality']]}: rows are {source['rows_are']}", style="dim"
+        )
+    if source.get("layers_are"):
+        text.append(f"\nlayers are {source['layers_are']}", style="dim")
+    if left := left_out(findings):
+        text.append(f"\nleft out: {left}", style="dim")
     return text
 
 

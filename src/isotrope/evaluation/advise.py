@@ -28,7 +28,7 @@ def advise(
     text: Any = None,
     vectors: Any = None,
     layers: str | None = None,
-    pooling: str = "mean",
+    pooling: str | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     **reading: Any,
@@ -36,8 +36,9 @@ def advise(
     """Whether to repair a space, how strongly, and for a model in which layers; nothing needs a label.
 
     model and text, as for `isotrope.scan`, or vectors alone. layers: one choice such as "-1" or "1,-1" (averaged), by
-    default the last layer or, where that is collapsed, perhaps its average with the first. reading: more of
-    `isotrope.scan`'s arguments, such as column or device.
+    default the last layer or, where that is collapsed, perhaps its average with the first. pooling: by default the
+    mean; without layers and pooling a sentence-transformers model is taken as it is, the space "encoded". reading: more
+    of `isotrope.scan`'s arguments, such as column or device.
 
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(500, 16))

@@ -16,6 +16,7 @@ from isotrope.evaluation.spaces import Space, Spaces, encode_in
 from isotrope.evaluation.trial import GAIN, Material, Trial, try_space, with_everyday
 from isotrope.repairs.linear import LinearRepair
 from isotrope.sources.corpora import open_corpus
+from isotrope.sources.encoded import ENCODED, has_pipeline
 from isotrope.sources.inputs import Input
 from isotrope.sources.models import Loaded
 from isotrope.sources.pooling import mean, parse
@@ -50,6 +51,8 @@ def advise_model(
     layer, needs none, it is left alone. Otherwise its average with the first layer is tried as well, and with the
     pooling `mean` rare tokens count more (Arora, Liang and Ma 2017), unless the yardstick loses by that.
     """
+    if layers is None and reading.pooling is None and has_pipeline(reading.model, reading.revision) and loaded is None:
+        layers = ENCODED
     pooling = parse(reading.pooling or "mean")
     if pooling.layers:
         raise InputError(
@@ -57,17 +60,19 @@ def advise_model(
             "pooling such as mean, and layers such as 1,-1 if they are settled."
         )
     given = _texts(reading)
-    loaded = loaded or reading.load()
+    if layers != ENCODED:
+        reading = replace(reading, pooling=reading.pooling or "mean")
     asked = replace(reading, layers=layers.replace(",", "+") if layers else "all")
-    source = asked.over(open_corpus(given[:LEAST]), loaded)
+    loaded = loaded or asked.load()
+    source = asked.rows_over(open_corpus(given[:LEAST]), loaded)
     if layers and len(source.layers) > 1:
         raise InputError(f"got the layers {layers}, expected one or an average such as 1,-1: advice is on one space.")
-    choices = [str(source.layers[0])] if layers else _mixes(source)
+    choices = _mixes(source) if isinstance(source, TextSource) and not layers else [str(source.layers[0])]
     reading = replace(reading, layers=",".join(choices), in_order=False)
     texts = _drawn(given, max(_MOST_TEXTS, 2 * source.width), seed)
     material = _material(texts, seed)
     weights = None
-    if pooling.pool is mean and reading.token_weights is None:
+    if pooling.pool is mean and reading.token_weights is None and layers != ENCODED:
         drawn = replace(open_corpus(texts), name=f"{len(texts):,} texts")
         weights = sif_weights(loaded, drawn, max_length=reading.max_length)
     spaces = encode(

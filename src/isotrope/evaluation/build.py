@@ -10,6 +10,7 @@ from isotrope.evaluation.advice import Advice
 from isotrope.evaluation.advise import advise
 from isotrope.evaluation.trial import EVERYDAY
 from isotrope.sources.corpora import open_corpus
+from isotrope.sources.onnx_layers import refuse_graph
 
 
 def build(
@@ -33,7 +34,9 @@ def build(
 
     if text is None:
         raise InputError("got no text, and the advice needs one; give a text of the kind that will be embedded.")
+    refuse_graph(model, "an embedder")
     refuse_occupied(Path(folder).absolute(), overwrite)
+    asked["pooling"] = asked.get("pooling") or "mean"  # an embedder is made from layers, whatever the model is
     advice = advise(model=model, text=text, **asked)
     write_embedder(
         folder,

@@ -18,6 +18,7 @@ from isotrope.evaluation.training import Training
 from isotrope.pipeline import Progress
 from isotrope.provenance import provenance
 from isotrope.sources.models import Loaded, load
+from isotrope.sources.onnx_layers import refuse_graph
 from isotrope.store import write_frame, write_text
 
 #: What S-BERT learns from: natural-language inference, the first of these that is there.
@@ -129,6 +130,7 @@ def pretrained(model: str | Path | None, **options: Any) -> Loaded:
     """The model, whose missing pooler, where it is missing, is the same random one each time."""
     from importlib.util import find_spec
 
+    refuse_graph(model, "fine-tuning")
     if find_spec("torch") is None:
         return load(model, **options)  # which says what to install
     import torch

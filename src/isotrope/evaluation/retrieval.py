@@ -45,7 +45,7 @@ def evaluate_retrieval(
     query_prompt: str = "",
     document_prompt: str = "",
     layers: str | int | Sequence[int | str] = "all",
-    pooling: str = "mean",
+    pooling: str | None = None,
     special_tokens: str = "keep",
     revision: str | None = None,
     gguf_file: str | None = None,
@@ -61,8 +61,9 @@ def evaluate_retrieval(
     data: the set's folder, see `isotrope.evaluation.beir.open_set`. repairs: see `isotrope.evaluation.treatments`.
     fit_text: "own" (the documents, without the judgements), or any text that a scan reads; a repair is applied to
     documents and queries alike. query_prompt, document_prompt: put before each, as models such as E5 ask for
-    ("query: "); texts that a repair is fitted on are read as documents. layers: averaged, by default the last. The
-    first score is that without a repair, and the differences are to it. Memory does not grow with the documents but
+    ("query: "); texts that a repair is fitted on are read as documents. layers: averaged, by default the last, and
+    pooling the mean; without both a sentence-transformers model is taken as it is, the space "encoded". The first score
+    is that without a repair, and the differences are to it. Memory does not grow with the documents but
     for their ids; their rows are in a temporary file meanwhile.
     """
     given, started, told = locals(), datetime.now(timezone.utc), progress or (lambda *_: None)
@@ -161,7 +162,7 @@ def _score(name: str, compared: dict[str, Compared], treatment: Treatment, encod
         model=encoder.loaded.name,
         repair=treatment.name,
         layers=encoder.layers,
-        pooling=encoder.pooled.pooling or "",
+        pooling=encoder.pooling,
         fitted_on=treatment.fitted_on,
         low=100 * main.low,
         high=100 * main.high,

@@ -52,7 +52,7 @@ def encode_in(
     if weights is not None:
         singles = dict.fromkeys(layer for mix in mixes for layer in mix.split("+"))
         read = replace(reading, pooling=None, layers=",".join(singles))
-    source = replace(read, in_order=False).over(open_corpus(unique), loaded)
+    source = replace(read, in_order=False).rows_over(open_corpus(unique), loaded)
     names = [str(layer) for layer in source.layers] if weights is None else mixes
     parts: dict[Space, list[Rows]] = {}
     ids, done = [], 0

@@ -20,6 +20,7 @@ from isotrope.pipeline import Progress
 from isotrope.provenance import provenance
 from isotrope.repairs import Repair
 from isotrope.sources.corpora import open_corpus
+from isotrope.sources.encoded import has_pipeline
 from isotrope.sources.inputs import Input
 from isotrope.sources.models import EMBEDDED
 from isotrope.sources.pooling import parse
@@ -47,7 +48,7 @@ def evaluate_sts(
     against: str | Sequence[str] = RAW,
     fit_text: str | Path | Sequence[str] = OWN,
     layers: str | int | Sequence[int | str] | None = None,
-    pooling: str = "mean",
+    pooling: str | None = None,
     protocol: str = "concatenated",
     special_tokens: str = "keep",
     revision: str | None = None,
@@ -63,10 +64,11 @@ def evaluate_sts(
 
     model: hub id, folder or GGUF file; None for the embedded default. data: folder of the sets, see
     `isotrope.evaluation.pairs`; None for that of ISOTROPE_DATA, without that the hub. sets: names, by default all that
-    are there. repairs: see `isotrope.evaluation.treatments`. against: the one of them, or
-    several, that differences are to; "none" for no repair. fit_text: "own", or any text that a scan reads. layers:
-    averaged; by default the last, or for the protocol "paper" 1 and last. protocol: "concatenated" (one correlation
-    over all pairs of a set; Gao et al. 2021) or "paper" (the plain mean over a year's subsets; Yan et al. 2022).
+    are there. repairs: see `isotrope.evaluation.treatments`. against: the one of them, or several, that differences are
+    to; "none" for no repair. fit_text: "own", or any text that a scan reads. layers: averaged; by default the last, or
+    for the protocol "paper" 1 and last. Without layers and pooling (by default the mean) a sentence-transformers model
+    is taken as it is, the space "encoded". protocol: "concatenated" (one correlation over all pairs of a set; Gao et
+    al. 2021) or "paper" (the plain mean over a year's subsets; Yan et al. 2022).
     """
     given, started, told = locals(), datetime.now(timezone.utc), progress or (lambda *_: None)
     if not 0 <= seed < 2**31:
@@ -78,7 +80,8 @@ def evaluate_sts(
         if reference not in {treatment.name for treatment in tried}:
             raise InputError(f"there is no {reference!r} to compare with; name one of the repairs, or none.")
     corpus = None if isinstance(fit_text, str) and fit_text == OWN else open_corpus(fit_text)
-    default = "all" if parse(pooling).layers else LAYERS[protocol]
+    own = pooling is None and protocol == "concatenated" and has_pipeline(model, revision)
+    default = "all" if own or (pooling and parse(pooling).layers) else LAYERS[protocol]
     encoder = Encoder(Input.among(given | {"layers": default if layers is None else layers}))
     told("loading the model", 0, None)
     width = encoder(found[0].sentences[:1]).shape[1]
@@ -157,7 +160,7 @@ def _score(name: str, both: Both, treatment: Treatment, encoder: Encoder) -> Sts
         model=encoder.loaded.name,
         repair=treatment.name,
         layers=encoder.layers,
-        pooling=encoder.pooled.pooling or "",
+        pooling=encoder.pooling,
         fitted_on=treatment.fitted_on,
         spearman=100 * spearman.value,
         low=100 * spearman.low,

@@ -38,7 +38,8 @@ _BARS = 25
 )
 def spectrum_histograms(run: RunData, figure: Figure) -> None:
     """One histogram above another, from the differences of the cumulative curves."""
-    layers = run.some_layers(3)
+    # A layer with one row a sequence, as at the end of a convolution, has no spectra of sequences.
+    layers = [layer for layer in run.some_layers(3) if len(run.table("sequence_cdf", layer))]
     panels = figure.subplots(len(layers), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     edges = np.linspace(0.0, 1.0, _BARS + 1)
     for axes, layer in zip(panels, layers, strict=True):

@@ -24,6 +24,7 @@ from isotrope.sources.encoding import encode, padded
 from isotrope.sources.inputs import Input
 from isotrope.sources.layers import Choice
 from isotrope.sources.models import Loaded, quiet
+from isotrope.sources.onnx_layers import refuse_graph
 from isotrope.sources.pooling import by_position, cls, last, maximum, mean
 from isotrope.sources.states import Ids, Mask
 from isotrope.sources.text import TextSource
@@ -78,6 +79,7 @@ def write_embedder(
     (['Transformer', 'Pooling', 'Normalize'], 1)
     """
     target = Path(folder).absolute()
+    refuse_graph(reading.model, "an embedder")
     refuse_occupied(target, overwrite)
     affine = None if repair is None else affine_of(repair)
     loaded = replace(reading, device="cpu", precision=None).load()

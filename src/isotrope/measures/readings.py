@@ -19,9 +19,9 @@ from isotrope.statistics import Moments, Points, SequenceSpectra, SequenceStatis
 
 #: Why a statistic is missing, where it was asked for.
 _MISSING = {
-    "tokens": "these rows have no token types (vectors, or pooled texts)",
-    "sequences": "these rows do not form sequences (vectors, or pooled texts)",
-    "spectra": "these rows do not form sequences (vectors, or pooled texts)",
+    "tokens": "these rows have no token types (vectors, pooled rows, frames of sound, spelled words, several tokens)",
+    "sequences": "these rows do not form sequences (vectors, or pooled rows)",
+    "spectra": "these rows do not form sequences (vectors, or pooled rows)",
     "sample": "no sample of the rows was kept (--sample 0)",
     "cells": "no sample of the rows was kept (--sample 0)",
 }

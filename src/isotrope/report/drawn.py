@@ -86,7 +86,9 @@ def _sample(findings: Findings) -> dict[str, Any]:
     which: dict[str, int] = {}
     tables = sorted(_by_layer(findings, "sample"), key=lambda item: -len(item[1]))
     for label, table in tables:
-        columns = {name: table[name].to_numpy() for name in ("sequence", "token", "position") if name in table}
+        # Where other layers' rows have token types and these have none, the column is there and empty.
+        there = [name for name in ("sequence", "token", "position") if name in table and table[name].notna().all()]
+        columns = {name: table[name].to_numpy() for name in there}
         for i, known in enumerate(kept):
             if known.keys() == columns.keys() and all(
                 np.array_equal(known[name][: len(table)], column) for name, column in columns.items()

@@ -12,6 +12,10 @@ from isotrope.measures import get
 #: What stands in where one of the verdict's own measures was not taken, in this order.
 _OTHERS = ("isoscore", "explained_variance_1", "sequence_uniformity", "outlier_dimension_share", "within_share", "vrm")
 
+#: What a source may have read, and what it may have counted and left out.
+_UNITS = ("texts", "images", "sounds")
+_LEFT_OUT = ("broken_images", "broken_sounds", "silent_windows", "short_windows")
+
 #: Verdicts that say nothing of the space.
 UNTOLD = ("unknown", "too few rows")
 
@@ -118,27 +122,39 @@ def in_few_digits(value: float) -> str:
 
 def facts(findings: Findings) -> list[tuple[str, str]]:
     """Model, corpus, date, rows and layers, as label and text."""
-    source, counts = findings.source, findings.counts
-    rows = max((r.n for r in findings.readings if r.layer is not None and r.group is None), default=0)
-    texts = f" of {counts['texts']:,} texts" if "texts" in counts and not source.get("pooling") else ""
+    source = findings.source
     found = [("Model", _model(findings))]
     if corpus := source.get("corpus"):
         found.append(("Corpus", str(corpus.get("name", "unnamed"))))
     if source.get("pooling"):
         found.append(("Pooling", str(source["pooling"])))
     found.append(("Date", str(findings.provenance.get("started", ""))[:10] or "unknown"))
-    found.append(("Rows", f"{rows:,}{texts}"))
+    found.append(("Rows", "".join(rows(findings))))
+    if left := left_out(findings):
+        found.append(("Left out", left))
     count = len(findings.layers)
-    found.append(
-        ("Layers" if count > 1 else "Width", f"{count} × {source.get('width')}" if count > 1 else _width(source))
-    )
+    found.append(("Layers", f"{count} × {width(source)}") if count > 1 else ("Width", width(source)))
     return found
+
+
+def rows(findings: Findings) -> tuple[str, str]:
+    """How many rows were measured, and of what: " of 7 images", empty where a row is one of these."""
+    most = max((r.n for r in findings.readings if r.layer is not None and r.group is None), default=0)
+    units = [f" of {findings.counts[unit]:,} {unit}" for unit in _UNITS if unit in findings.counts]
+    return f"{most:,}", units[0] if units and not findings.source.get("pooling") else ""
+
+
+def left_out(findings: Findings) -> str:
+    """What a source counted and left out, in words; empty where there is nothing."""
+    return ", ".join(f"{n:,} {name.replace('_', ' ')}" for name in _LEFT_OUT if (n := findings.counts.get(name)))
+
+
+def width(source: dict[str, Any]) -> str:
+    """The width of rows; layers of images and sounds may differ in it."""
+    up_to = "up to " if source.get("modality", "text") != "text" and len(source.get("layers", ())) > 1 else ""
+    return f"{up_to}{source.get('width', 'unknown')}"
 
 
 def _model(findings: Findings) -> str:
     revision = f" at {findings.revision[:12]}" if findings.revision else ""
     return f"{findings.title}{revision}" if findings.model else "none: vectors that were there already"
-
-
-def _width(source: dict[str, Any]) -> str:
-    return f"{source.get('width', 'unknown')}"

@@ -17,7 +17,10 @@ LONGEST = 512
 
 
 class Encoded(NamedTuple):
-    """One text as token ids, which of them the tokenizer added, and how many were cut off."""
+    """One text as token ids (t,), which of them the tokenizer added, and how many were cut off.
+
+    Where each token is spelled in c characters, as for CharacterBERT, the ids are those of the characters, (t, c).
+    """
 
     id: int
     group: str | None
@@ -67,10 +70,11 @@ def _places(model: Any) -> int | None:
     return total
 
 
-def padded(encoded: list[Encoded], pad: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Ids (b, t) padded on the right, and the mask of what is not padding."""
-    shape = (len(encoded), max(len(e.tokens) for e in encoded))
-    ids = filled([e.tokens for e in encoded], shape, fill=pad)
+def padded(encoded: list[Encoded], pad: int, multiple: int = 1) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Ids (b, t) or (b, t, c) padded on the right, t a multiple of a number, and the mask (b, t) of what is not."""
+    longest = max(len(e.tokens) for e in encoded)
+    shape = (len(encoded), -(-longest // multiple) * multiple)
+    ids = filled([e.tokens for e in encoded], (*shape, *encoded[0].tokens.shape[1:]), fill=pad)
     return ids, filled([np.ones(len(e.tokens), dtype=bool) for e in encoded], shape, fill=False)
 
 

@@ -1,4 +1,4 @@
-"""What a command reads: vectors, or a model over a text, and how."""
+"""What a command reads: vectors, or a model over text, images or sounds, and how."""
 
 from __future__ import annotations
 
@@ -11,15 +11,22 @@ from isotrope.errors import InputError
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Source
 from isotrope.sources.corpora import Corpus, open_corpus
-from isotrope.sources.models import Loaded, load
+from isotrope.sources.encoded import ENCODED, EncodedSource, load_pipeline
+from isotrope.sources.media import among, kind_of, open_media
+from isotrope.sources.media_source import MediaSource
+from isotrope.sources.modality import WORDS
+from isotrope.sources.models import Loaded, can_read, load
 from isotrope.sources.text import TextSource
 from isotrope.sources.token_weights import TokenWeights
 
 #: What only a model over a text has.
 _OF_TEXTS = (
     "pooling", "split", "unit", "special_tokens", "revision", "gguf_file", "trust_remote_code", "max_length", "device",
-    "token_weights",
+    "token_weights", "hooks",
 )  # fmt: skip
+
+#: What only text has, among these.
+_OF_TEXT_ALONE = ("unit", "gguf_file", "max_length", "token_weights")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +49,7 @@ class Input:
     special_tokens: str = "keep"
     revision: str | None = None
     gguf_file: str | None = None
+    hooks: str | None = None
     trust_remote_code: bool = False
     precision: str | None = None
     batch_size: int | None = None
@@ -59,10 +67,25 @@ class Input:
         return cls(**{f.name: given[f.name] for f in fields(cls) if f.name in given})
 
     def open(self) -> Source:
-        """The source of rows; the text is opened before the model, which takes longer."""
+        """The source of rows; what the model reads is opened before the model, which takes longer."""
         if self.precision not in (None, "fast", "exact"):
             raise InputError(f"there is no precision {self.precision!r}; say fast or exact.")
-        return self._texts() if self.vectors is None else self._vectors()
+        if self.vectors is not None:
+            return self._vectors()
+        modality = self.modality()
+        return self._texts() if modality == "text" else self._media(modality)
+
+    def modality(self) -> str:
+        """What the model reads: what its class says, or where it reads several things what is given."""
+        can = can_read(
+            self.model,
+            revision=self.revision,
+            gguf_file=self.gguf_file,
+            trust_remote_code=self.trust_remote_code,
+        )
+        if len(can) == 1:
+            return can[0]
+        return among(can, self.text, column=self.column, split=self.split, group_by=self.group_by)
 
     def _vectors(self) -> Source:
         if self.model is not None or self.text is not None:
@@ -82,11 +105,43 @@ class Input:
         )
 
     def _texts(self) -> Source:
-        corpus = open_corpus(self.text, column=self.column, split=self.split, group_by=self.group_by, unit=self.unit)
-        return self.over(corpus, self.load())
+        try:
+            corpus = open_corpus(
+                self.text, column=self.column, split=self.split, group_by=self.group_by, unit=self.unit
+            )
+        except InputError as error:
+            if (held := kind_of(self.text)) is None:
+                raise
+            what, model = WORDS[held], "embedded model" if self.model is None else f"model {self.model}"
+            raise InputError(f"the {model} reads text and got {what}; name a model of {what}.") from error
+        return self.rows_over(corpus, self.load())
 
-    def load(self) -> Loaded:
-        """The model."""
+    def _media(self, modality: str) -> Source:
+        for f in fields(self):
+            if f.name in _OF_TEXT_ALONE and getattr(self, f.name) != f.default:
+                raise InputError(f"{modality} has no use for {f.name.replace('_', '-')}; leave it out.")
+        media = open_media(self.text, modality, column=self.column, split=self.split, group_by=self.group_by)
+        return MediaSource(
+            self.load(modality),
+            media,
+            layers=self.layers,
+            pooling=self.pooling,
+            special_tokens=self.special_tokens,
+            batch_size=self.batch_size or 8,
+            in_order=self.in_order,
+        )
+
+    def load(self, modality: str = "text") -> Loaded:
+        """The model, to read text or something else; for the space "encoded" one of sentence-transformers."""
+        if self.layers == ENCODED:
+            return load_pipeline(
+                self.model,
+                revision=self.revision,
+                device=self.device,
+                exact=self.precision == "exact",
+                trust_remote_code=self.trust_remote_code,
+                max_length=self.max_length,
+            )
         return load(
             self.model,
             revision=self.revision,
@@ -94,7 +149,18 @@ class Input:
             device=self.device,
             exact=self.precision == "exact",
             trust_remote_code=self.trust_remote_code,
+            modality=modality,
+            hooks=self.hooks,
         )
+
+    def rows_over(self, corpus: Corpus, loaded: Loaded) -> Source:
+        """The rows of a corpus by a model that is loaded already: hidden states, or what it encodes texts to itself."""
+        if self.layers != ENCODED:
+            return self.over(corpus, loaded)
+        for name in ("pooling", "token_weights", "hooks"):
+            if getattr(self, name) is not None:
+                raise InputError(f"the space {ENCODED!r} is what the model makes itself; leave {name} out.")
+        return EncodedSource(loaded, corpus, batch_size=self.batch_size or 32)
 
     def over(self, corpus: Corpus, loaded: Loaded) -> TextSource:
         """The rows of a corpus by a model that is loaded already."""

@@ -1,11 +1,11 @@
-"""Loading any Hugging Face text model: from the hub, a local folder, a GGUF file, or the embedded default."""
+"""Loading any Hugging Face model: from the hub, a local folder, a GGUF file, or the embedded default."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
@@ -13,6 +13,9 @@ from typing import Any
 
 from isotrope.errors import InputError, MissingExtra
 from isotrope.sources.hub import downloaded, hub_answers
+from isotrope.sources.modality import chosen, modalities, tower
+from isotrope.sources.model_files import check_tokenizer, check_weights, explain, forget_packing, line, unpacked
+from isotrope.sources.onnx_layers import is_graph
 from isotrope.sources.provenance import file_facts
 
 #: The name of the model that comes with `pip install 'isotrope[demo]'`.
@@ -23,92 +26,222 @@ _WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.gguf")
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model ready to run, its tokenizer, and what provenance should say of it."""
+    """A model ready to run, its tokenizer or processor, and what provenance should say of it.
+
+    modality: "text", "image" or "audio", which it reads. processor: of images or sounds; for a plain torch module a
+    function from an image to a tensor. hooks: names of the modules whose outputs are its layers, see
+    `isotrope.sources.hooks`; None where the model gives its hidden states itself.
+    """
 
     model: Any
     tokenizer: Any
     name: str
-    revision: str | None
-    device: str
-    files: list[dict[str, Any]]
+    revision: str | None = None
+    device: str = "cpu"
+    files: list[dict[str, Any]] = field(default_factory=list)
+    modality: str = "text"
+    processor: Any = None
+    hooks: str | None = None
 
     @property
     def encoder_decoder(self) -> bool:
-        return bool(getattr(self.model.config, "is_encoder_decoder", False))
+        return bool(getattr(self.config, "is_encoder_decoder", False))
+
+    @property
+    def config(self) -> Any:
+        """The model's config, None for a plain torch module."""
+        return getattr(self.model, "config", None)
 
     @property
     def pad(self) -> int:
         """The id that fills up short texts; any id will do where the model has none, because of the mask."""
-        for pad in (self.tokenizer.pad_token_id, getattr(self.model.config, "pad_token_id", None)):
+        for pad in (self.tokenizer.pad_token_id, getattr(self.config, "pad_token_id", None)):
             if isinstance(pad, int) and pad >= 0:
                 return pad
         return 0
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where a model is: a folder or hub id, its name for people, and how the library is to be asked for it."""
+
+    at: str
+    name: str
+    local: bool
+    gguf_file: str | None
+    options: dict[str, Any]
+
+
 def load(
-    model: str | Path | None = None,
+    model: str | Path | Loaded | None = None,
     *,
     revision: str | None = None,
     gguf_file: str | None = None,
     device: str = "auto",
     exact: bool = False,
     trust_remote_code: bool = False,
+    modality: str | None = "text",
+    hooks: str | None = None,
 ) -> Loaded:
-    """Load a text model and its tokenizer, in float64 where `exact`, otherwise in float32 on the CPU.
+    """Load a model and its tokenizer or processor, in float64 where `exact`, otherwise in float32 on the CPU.
 
-    model: hub id, local folder or GGUF file; None for the embedded default. The model's own head is left away.
+    model: hub id, local folder, GGUF or ONNX file; None for the embedded default; a loaded one stays as it is. The
+    model's own head is left away. modality: what it is to read; None for what its class says.
     """
-    if model is None:
-        place, name = _embedded_folder(), EMBEDDED
-    else:
-        name = str(model)
-        place = str(Path(name).expanduser()) if name.startswith("~") else name
-        if place.endswith(".gguf") and gguf_file is None:
-            _must_exist(Path(place), "GGUF file")
-            place, gguf_file = str(Path(place).parent), Path(place).name
-    options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
-    if gguf_file:
-        options["gguf_file"] = gguf_file
-    local = _is_local(place)
-    if local:
-        _check_folder(Path(place), gguf_file)
-        if revision is not None:
-            raise InputError(f"the folder {place!r} has no revisions, got {revision!r}; leave the revision out.")
-    else:
-        options |= {"revision": revision, "local_files_only": _only_here(place, gguf_file, revision)}
-    _need("models", "reading a model", "torch", "transformers")
-    if gguf_file:
-        _need("gguf", "reading a GGUF file", "gguf", "accelerate")
+    if isinstance(model, Loaded):
+        return model if hooks is None else replace(model, hooks=hooks)
+    if is_graph(model):
+        from isotrope.sources.onnx_model import load_graph
+
+        return load_graph(model, device=device, exact=exact, hooks=hooks)
+    place = _placed(model, revision, gguf_file, trust_remote_code)
+    need("models", "reading a model", "torch", "transformers")
+    if place.gguf_file:
+        need("gguf", "reading a GGUF file", "gguf", "accelerate")
     # Else torch's idle threads spin for milliseconds after each forward pass, against what is done with its result.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     import torch
-    from transformers import AutoModel, AutoTokenizer
+    import transformers
 
-    chosen = _device(torch, device, exact)
-    on_cpu = torch.device(chosen).type == "cpu"
+    device_used = device_for(torch, device, exact)
+    on_cpu = torch.device(device_used).type == "cpu"
     dtype = torch.float64 if exact else torch.float32 if on_cpu else "auto"
+    reads, config = _reads(place)
+    kind = chosen(place.name, reads, modality)
+    spoken = kind == "audio" and getattr(config, "is_encoder_decoder", False)
+    auto = transformers.AutoModelForSpeechSeq2Seq if spoken else transformers.AutoModel
     with quiet():
         try:
-            tokenizer = AutoTokenizer.from_pretrained(place, **options)
-            packing = _unpacked() if gguf_file else {}
-            network, info = AutoModel.from_pretrained(
-                place, dtype=dtype, output_loading_info=True, **options, **packing
+            processor = _processor(transformers, place, kind)
+            tokenizer = _tokenizer(transformers, place, kind)
+            packing = unpacked() if place.gguf_file else {}
+            network, info = auto.from_pretrained(
+                place.at, dtype=dtype, output_loading_info=True, **place.options, **packing
             )
+        except ImportError as error:  # timm's models need it
+            raise MissingExtra("timm", "timm", f"the model {place.name}") from error
         except Exception as error:  # whatever the library, the hub and the files raise
-            raise InputError(_explain(place, error, local)) from error
-    _check_weights(place, info)
-    _check_tokenizer(place, tokenizer)
-    if gguf_file:
-        _forget_packing(network)
+            raise InputError(explain(place.at, error, place.local)) from error
+    check_weights(place.at, info)
+    if kind == "text":
+        check_tokenizer(place.at, tokenizer)
+    if place.gguf_file:
+        forget_packing(network)
+    network = tower(network, kind)
     network.config.use_cache = False  # one pass over whole texts needs no memory of earlier ones
+    if hasattr(network.config, "mask_ratio"):
+        network.config.mask_ratio = 0.0  # a model trained to fill in patches that are left out gets all of them
+    found = downloaded(place.at, place.gguf_file or "config.json", revision) or revision
     return Loaded(
-        model=network.to(device=chosen, dtype=torch.float64 if exact else None).eval(),
+        model=network.to(device=device_used, dtype=torch.float64 if exact else None).eval(),
         tokenizer=tokenizer,
-        name=name,
-        revision=None if local else downloaded(place, gguf_file or "config.json", revision) or revision,
-        device=chosen,
-        files=_weights(Path(place), gguf_file) if local else [],
+        name=place.name,
+        revision=None if place.local else found,
+        device=device_used,
+        files=weight_files(Path(place.at), place.gguf_file) if place.local else [],
+        modality=kind,
+        processor=processor,
+        hooks=hooks,
     )
+
+
+def can_read(
+    model: str | Path | Loaded | None,
+    *,
+    revision: str | None = None,
+    gguf_file: str | None = None,
+    trust_remote_code: bool = False,
+) -> tuple[str, ...]:
+    """What a model can read, told from its config before it is loaded."""
+    if isinstance(model, Loaded):
+        return (model.modality,)
+    if model is None or is_graph(model):
+        return ("text",)
+    place = _placed(model, revision, gguf_file, trust_remote_code)
+    need("models", "reading a model", "torch", "transformers")
+    return _reads(place)[0]
+
+
+def _reads(place: _Place) -> tuple[tuple[str, ...], Any]:
+    """What a model can read, and its config; text where the config cannot be read, which loading will tell."""
+    if place.gguf_file:
+        return ("text",), None
+    from transformers import AutoConfig
+
+    with quiet():
+        try:
+            config = AutoConfig.from_pretrained(place.at, **place.options)
+            return modalities(config, _own_class(place, config)), config
+        except Exception as error:  # whatever the library, the hub, the files and code of the model's own raise
+            if "trust_remote_code" in str(error):
+                raise InputError(explain(place.at, error, place.local)) from error
+            return ("text",), None
+
+
+def _own_class(place: _Place, config: Any) -> type | None:
+    """The class of a model that brings its own code, None for one of the library."""
+    from transformers.dynamic_module_utils import get_class_from_dynamic_module
+
+    name = (getattr(config, "auto_map", None) or {}).get("AutoModel")
+    if name is None or not place.options["trust_remote_code"]:
+        return None
+    options = {k: v for k, v in place.options.items() if k in ("revision", "local_files_only")}
+    found: type = get_class_from_dynamic_module(name, place.at, **options)
+    return found
+
+
+def _placed(model: str | Path | None, revision: str | None, gguf_file: str | None, trust_remote_code: bool) -> _Place:
+    if model is None:
+        at, name = _embedded_folder(), EMBEDDED
+    else:
+        name = str(model)
+        at = str(Path(name).expanduser()) if name.startswith("~") else name
+        if at.endswith(".gguf") and gguf_file is None:
+            _must_exist(Path(at), "GGUF file")
+            at, gguf_file = str(Path(at).parent), Path(at).name
+    options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
+    if gguf_file:
+        options["gguf_file"] = gguf_file
+    local = _is_local(at)
+    if local:
+        if gguf_file is None:
+            at = _transformer_in(Path(at))
+        _check_folder(Path(at), gguf_file)
+        if revision is not None:
+            raise InputError(f"the folder {at!r} has no revisions, got {revision!r}; leave the revision out.")
+    else:
+        options |= {"revision": revision, "local_files_only": _only_here(at, gguf_file, revision)}
+    return _Place(at, name, local, gguf_file, options)
+
+
+def _transformer_in(folder: Path) -> str:
+    """The folder of the transformer in that of a sentence-transformers model, which may keep it in one below."""
+    below = folder / "0_Transformer"
+    kept = not (folder / "config.json").exists() and (below / "config.json").exists()
+    return str(below if kept else folder)
+
+
+def _processor(transformers: Any, place: _Place, kind: str) -> Any:
+    """What prepares images or sounds, None for text."""
+    if kind == "image":
+        need("vision", "reading images", "PIL")
+        # The one that needs no torchvision: the same rows whether that is installed or not.
+        return transformers.AutoImageProcessor.from_pretrained(place.at, use_fast=False, **place.options)
+    if kind == "audio":
+        return transformers.AutoFeatureExtractor.from_pretrained(place.at, **place.options)
+    return None
+
+
+def _tokenizer(transformers: Any, place: _Place, kind: str) -> Any:
+    """The tokenizer; of a speech model only to name what its decoder hears, so that it may be missing."""
+    if kind == "image":
+        return None
+    try:
+        return transformers.AutoTokenizer.from_pretrained(place.at, **place.options)
+    except Exception:  # whatever the library and the files raise
+        if kind == "text":
+            raise
+        return None
 
 
 def _embedded_folder() -> str:
@@ -153,7 +286,8 @@ def _only_here(place: str, gguf_file: str | None, revision: str | None) -> bool:
     )
 
 
-def _need(extra: str, what: str, *packages: str) -> None:
+def need(extra: str, what: str, *packages: str) -> None:
+    """Refuse to go on without packages, naming the extra that has them."""
     for package in packages:
         if find_spec(package) is None:
             raise MissingExtra(package, extra, what)
@@ -176,40 +310,8 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _unpacked() -> dict[str, Any]:
-    """How to ask for a GGUF file's weights as plain numbers, whatever kernels for packed ones are installed."""
-    import transformers
-
-    kind = getattr(transformers, "GgufConfig", None)  # older ones know no other way
-    return {} if kind is None else {"quantization_config": kind(dequantize=True)}
-
-
-def _forget_packing(network: Any) -> None:
-    """Make a model whose weights were unpacked a plain one, which can be saved."""
-    network.hf_quantizer = None
-    if hasattr(network.config, "quantization_config"):
-        del network.config.quantization_config
-
-
-def _check_weights(place: str, info: dict[str, Any]) -> None:
-    """Refuse weights with holes, which transformers would fill with random numbers; no hidden state needs a pooler."""
-    missing = sorted(key for key in info["missing_keys"] if "pooler" not in key)
-    if missing:
-        raise InputError(
-            f"the weights of {place!r} lack {len(missing):,} that the model needs (such as {missing[0]}); "
-            "check that config.json and the weights belong together."
-        )
-
-
-def _check_tokenizer(place: str, tokenizer: Any) -> None:
-    """Refuse a tokenizer without words: transformers makes one up where its files are missing."""
-    if len(tokenizer) <= len(set(tokenizer.all_special_ids)) + 1:  # T5's made-up one knows a space too
-        raise InputError(
-            f"the model {place!r} has no tokenizer with words; add its tokenizer files, such as tokenizer.json."
-        )
-
-
-def _device(torch: Any, device: str, exact: bool) -> str:
+def device_for(torch: Any, device: str, exact: bool) -> str:
+    """The device that is meant, once it is known to work."""
     if device == "auto":
         if torch.cuda.is_available():
             return "cuda"
@@ -217,29 +319,12 @@ def _device(torch: Any, device: str, exact: bool) -> str:
     try:
         torch.empty(1, device=device, dtype=torch.float64 if exact else torch.float32)
     except Exception as error:
-        raise InputError(f"the device {device!r} cannot be used ({_line(error)}); try --device cpu.") from error
+        raise InputError(f"the device {device!r} cannot be used ({line(error)}); try --device cpu.") from error
     return device
 
 
-def _weights(folder: Path, gguf_file: str | None) -> list[dict[str, Any]]:
+def weight_files(folder: Path, gguf_file: str | None = None) -> list[dict[str, Any]]:
+    """Facts about the files of a folder that hold weights."""
     patterns = (gguf_file,) if gguf_file else _WEIGHTS
     found = sorted({path for pattern in patterns for path in folder.glob(pattern)})
     return [file_facts(path) | {"path": path.name} for path in found]
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
-
-
-def _explain(place: str, error: Exception, local: bool) -> str:
-    """One sentence for what went wrong while loading."""
-    text = _line(error)
-    if "trust_remote_code" in text or "custom code" in text:
-        return (
-            f"the model {place!r} wants to run code of its own, which is refused; "
-            "read that code, and if you trust it add --trust-remote-code."
-        )
-    if type(error).__name__ == "SafetensorError":
-        return f"the weights of {place!r} are damaged or cut short ({text}); download them again."
-    check = "the files in it" if local else "its name, its revision and the network"
-    return f"the model {place!r} cannot be loaded ({text}); check {check}."

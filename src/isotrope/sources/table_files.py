@@ -1,4 +1,4 @@
-"""Files of tables whose rows hold a list of numbers: parquet and arrow (IPC file, IPC stream, feather)."""
+"""Files of tables whose rows hold a list of numbers, or its base64: parquet and arrow (IPC file, stream, feather)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
+from isotrope.sources.base64_vectors import DTYPE, FIELD, decoded, is_text
 from isotrope.sources.blocks import Block, Piece, check_matrix, listing, pick
 
 #: With these, pyarrow reads a row group piece by piece; by default it loads the whole chunk of a column.
@@ -20,6 +21,9 @@ _IPC_FILE_MAGIC = b"ARROW1"
 
 #: Record batches from the one that holds row `start` on (or before), each with its first row's number.
 _Batches: TypeAlias = Callable[[int, int], Iterator[tuple[int, Any]]]
+
+#: The numbers (m, width) of a column: its name, the number of its first row, its values and the width.
+_Read: TypeAlias = Callable[[str, int, Any, int], NDArray[Any]]
 
 
 def open_parquet(path: Path, column: str | None, group_by: str | None) -> list[Block]:
@@ -52,7 +56,7 @@ def _columns(column: str, group_by: str | None) -> list[str]:
 
 
 def _choose(path: Path, schema: Any, column: str | None, group_by: str | None) -> str:
-    """The name of the column of vectors: the given one, or the only one whose rows are lists of numbers."""
+    """The name of the column of vectors: the given one, or the only one whose rows are lists of numbers, or base64."""
     import pyarrow as pa
 
     types: dict[str, Any] = {field.name: field.type for field in schema}
@@ -62,9 +66,9 @@ def _choose(path: Path, schema: Any, column: str | None, group_by: str | None) -
             "choose another column."
         )
     if column is not None:
-        if not _is_list(pick(str(path), column, types)):
+        if not _is_list(pick(str(path), column, types)) and not is_text(types[column]):
             raise InputError(
-                f"{path} [{column}] holds {types[column]}, expected a list of numbers in each row: "
+                f"{path} [{column}] holds {types[column]}, expected a list of numbers, or its base64, in each row: "
                 f"choose another column of {listing(types)}."
             )
         return column
@@ -74,10 +78,12 @@ def _choose(path: Path, schema: Any, column: str | None, group_by: str | None) -
             f"{path} has several columns of lists of numbers ({', '.join(found)}), expected one: "
             "pick one with --column NAME (column=NAME in Python)."
         )
+    if not found and FIELD in types and is_text(types[FIELD]):
+        return FIELD
     if not found:
         raise InputError(
             f"{path} has the columns {listing(types)}, expected one with a list of numbers in each row: "
-            "store each vector as a list."
+            "store each vector as a list, or name a column of base64 with --column."
         )
     return found[0]
 
@@ -100,6 +106,11 @@ def _block(path: Path, schema: Any, rows: int, column: str, group_by: str | None
 
     name = f"{path} [{column}]"
     kind = schema.field(column).type
+    if is_text(kind):
+        first = _first_row(column, batches)
+        width = 0 if first is None else decoded(name, 0, first).shape[1]
+        check_matrix(name, (rows, width), DTYPE)
+        return Block(name, rows, width, DTYPE, partial(_pieces, name, column, group_by, width, decoded, batches))
     if _is_list(kind.value_type):
         raise InputError(
             f"{name} holds {kind}, expected one list of numbers in each row: "
@@ -110,21 +121,28 @@ def _block(path: Path, schema: Any, rows: int, column: str, group_by: str | None
     fixed = pa.types.is_fixed_size_list(kind)
     width = kind.list_size if fixed else _first_length(name, column, batches)
     check_matrix(name, (rows, width), dtype)
-    return Block(name, rows, width, dtype, partial(_pieces, name, column, group_by, width, batches))
+    return Block(name, rows, width, dtype, partial(_pieces, name, column, group_by, width, _matrix, batches))
 
 
 def _first_length(name: str, column: str, batches: _Batches) -> int:
+    first = _first_row(column, batches)
+    if first is None:
+        return 0
+    if first.null_count:
+        raise _null_row(name, 0)
+    return len(first[0])
+
+
+def _first_row(column: str, batches: _Batches) -> Any | None:
+    """The first row of a column as an array of one, None where there is none."""
     for _, batch in batches(0, 1):
         if batch.num_rows:
-            first = _validated(batch, column).column(column)[0]
-            if not first.is_valid:
-                raise _null_row(name, 0)
-            return len(first)
-    return 0
+            return _validated(batch, column).column(column).slice(0, 1)
+    return None
 
 
 def _pieces(
-    name: str, column: str, group_by: str | None, width: int, batches: _Batches, start: int, size: int
+    name: str, column: str, group_by: str | None, width: int, read: _Read, batches: _Batches, start: int, size: int
 ) -> Iterator[Piece]:
     columns = _columns(column, group_by)
     for row, batch in batches(start, size):
@@ -133,7 +151,7 @@ def _pieces(
         _validated(batch, *columns)
         for low in range(max(start - row, 0), batch.num_rows, size):
             part = batch.slice(low, size)
-            values = _matrix(name, row + low, part.column(column), width)
+            values = read(name, row + low, part.column(column), width)
             yield values, None if group_by is None else _labels(part.column(group_by))
 
 

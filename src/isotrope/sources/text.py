@@ -13,17 +13,18 @@ from isotrope.errors import InputError
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.sources.corpora import Corpus
 from isotrope.sources.encoding import Encoded, encode, filled, limit, padded
-from isotrope.sources.layers import Choice, choose, state_names
+from isotrope.sources.layers import Choice, choose
 from isotrope.sources.models import Loaded
 from isotrope.sources.pooling import ACROSS_LAYERS, Pooling, mean, parse, weighted_mean
-from isotrope.sources.states import final_norm, hidden_states, input_of, shifted
+from isotrope.sources.states import final_norm, hidden_states, input_of, names_of, shifted
+from isotrope.sources.strides import merged, multiple, stride
 from isotrope.sources.token_weights import TokenWeights
 
 #: Texts that are sorted by length together, in batches: less padding, and still constant memory.
 _BATCHES_SORTED_TOGETHER = 64
 
-#: Tokens of the first text that are enough to see which hidden states there are.
-_PROBE = 8
+#: Tokens, of the first text and padding, that are enough to see which hidden states there are, and how long.
+_PROBE = 16
 
 
 class TextSource:
@@ -34,6 +35,10 @@ class TextSource:
     special_tokens: "keep" or "drop" the rows of tokens that the tokenizer added. batch_size: texts in a forward pass.
     max_length: tokens at which texts are cut, by default 512 or what the model takes. in_order: rows come in the
     order of their texts; otherwise texts of like length go together, which is faster.
+
+    A layer may have a row for every few tokens, as in CANINE; such rows have no token type, and neither have tokens
+    that are spelled in characters, as for CharacterBERT. Where a layer has rows that stand for no whole number of
+    tokens, texts are run one at a time, so that none of its rows is padding.
     """
 
     unit = "texts"
@@ -65,19 +70,27 @@ class TextSource:
             token_weights.refuse_other(loaded)
         self.max_length = limit(loaded, max_length)
         ids, mask = self._probe()
+        self._spelled = ids.ndim > 2  # a token has several ids, those of its characters
         encoder, decoder = hidden_states(loaded, ids, mask)
         states = [*encoder, *decoder]
-        self._names = state_names(len(encoder), len(decoder))
+        self._names = names_of(loaded, len(encoder), len(decoder))
         self.choices = self._chosen(layers, self.pooling)
         self._norm = final_norm(loaded, ids, mask) if any(c.before_norm for c in self.choices) else None
         self.layers: list[Layer] = [choice.label for choice in self.choices]
+        self._strides = {i: stride(ids.shape[1], states[i].shape[1]) for i in self._asked}
+        self._multiple = multiple(self._strides.values())
+        self.max_length = max(self.max_length - self.max_length % self._multiple, self._multiple)
+        if None in self._strides.values():
+            self.batch_size = 1
+        self._refuse_lengths()
         self.width = self._checked({i: states[i] for i in self._asked}, ids.shape[1])
 
     def _probe(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The beginning of the first text that has tokens."""
         for text in self.corpus:
             for e in encode(self.loaded, [text], self.max_length):
-                return padded([e._replace(tokens=e.tokens[:_PROBE])], self.loaded.pad)
+                some = e._replace(tokens=e.tokens[: _PROBE // 2])
+                return padded([some], self.loaded.pad, _PROBE if self.max_length >= _PROBE else 1)
         raise InputError(f"no text has a token for the tokenizer of {self.loaded.name}; give a text that it can read.")
 
     def _chosen(self, layers: Any, pooling: Pooling | None) -> list[Choice]:
@@ -108,9 +121,13 @@ class TextSource:
 
     def _checked(self, states: dict[int, Any], length: int) -> int:
         """The width that the states asked for have in common, once they are known to hold a row for each token."""
-        odd = [self._names[i] for i, state in states.items() if state.shape[1] != length]
+        odd = [i for i, state in states.items() if (step := self._strides[i]) and state.shape[1] * step != length]
         if odd:
-            raise InputError(f"layer {odd[0]} of {self.loaded.name} has no row for each token; leave it out.")
+            step, name = self._strides[odd[0]], self._names[odd[0]]
+            raise InputError(
+                f"layer {name} of {self.loaded.name} had a row for every {step} tokens of the first text and has "
+                f"{states[odd[0]].shape[1]} for {length} of another; leave it out."
+            )
         widths = sorted({int(state.shape[2]) for state in states.values()})
         if len(widths) > 1:
             raise InputError(
@@ -118,6 +135,15 @@ class TextSource:
                 "ask for layers of one width."
             )
         return widths[0]
+
+    def _refuse_lengths(self) -> None:
+        """Refuse what needs a row for each token where a layer has another number."""
+        for choice in self.choices:
+            if len({self._strides[i] for i in choice.states}) > 1:
+                raise InputError(f"the layers {choice.label} of {self.loaded.name} have different lengths; name one.")
+        odd = [self._names[i] for i, step in self._strides.items() if step != 1]
+        if odd and self.token_weights is not None:
+            raise InputError(f"layer {odd[0]} of {self.loaded.name} has no row for each token; leave the weights out.")
 
     @property
     def total(self) -> int | None:
@@ -132,20 +158,27 @@ class TextSource:
         """The batches from number `start` on; earlier texts are read and tokenized, but not run."""
         skip = start
         for encoded, without in self._encoded():
-            if skip >= self._parts:
-                skip -= self._parts
+            if skip >= self.parts:
+                skip -= self.parts
                 continue
             yield from islice(self._batch(encoded, without), skip, None)  # no name here that would keep a batch alive
             skip = 0
 
     @property
-    def _parts(self) -> int:
-        """Batches made from one forward pass: encoder and decoder rows differ, so they come apart."""
-        return len({self.is_decoder(c) for c in self.choices})
+    def parts(self) -> int:
+        """Batches made from one forward pass: layers whose rows differ come apart."""
+        return len(self._layouts())
+
+    def _layouts(self) -> dict[tuple[bool, int | None], list[Choice]]:
+        """The layers with the same rows: those of the encoder, those of the decoder, and by tokens to a row."""
+        found: dict[tuple[bool, int | None], list[Choice]] = {}
+        for choice in sorted(self.choices, key=self.is_decoder):
+            found.setdefault((self.is_decoder(choice), self._strides[choice.states[0]]), []).append(choice)
+        return found
 
     def is_decoder(self, choice: Choice) -> bool:
         """Whether a layer is of the decoder of a model that has an encoder too."""
-        return self._names[choice.states[0]].startswith("decoder")
+        return self.loaded.encoder_decoder and "decoder" in self._names[choice.states[0]].split(".")
 
     def _encoded(self) -> Iterator[tuple[list[Encoded], int]]:
         """Batches of tokenized texts, by length within a window, and how many texts without tokens to report."""
@@ -160,7 +193,7 @@ class TextSource:
                 without = 0
 
     def _batch(self, encoded: list[Encoded], without: int) -> Iterator[Batch]:
-        ids, mask = padded(encoded, self.loaded.pad)
+        ids, mask = padded(encoded, self.loaded.pad, self._multiple)
         special = filled([e.special for e in encoded], mask.shape, fill=False)
         with input_of(self._norm) as before:
             encoder, decoder = hidden_states(self.loaded, ids, mask)
@@ -174,23 +207,29 @@ class TextSource:
         }
         if without:
             counts["texts_without_tokens"] = without
-        for side in sorted({self.is_decoder(c) for c in self.choices}):
-            choices = [c for c in self.choices if self.is_decoder(c) == side]
+        for (side, step), choices in self._layouts().items():
+            read, added = ids, special
             if side:  # the decoder reads the start token first, which belongs to no text
-                ids = shifted(self.loaded, ids)
-                special = np.concatenate([np.ones_like(special[:, :1]), special[:, :-1]], axis=1)
-            counted = mask & ~special if self.special_tokens == "drop" else mask
+                read = shifted(self.loaded, ids)
+                added = np.concatenate([np.ones_like(special[:, :1]), special[:, :-1]], axis=1)
+            counted = mask & ~added if self.special_tokens == "drop" else mask
             join = _stacked if self.pooling and self.pooling.least else _mixed
             hidden = {c.label: before[-1] if c.before_norm else join(states, c.states) for c in choices}
+            if step is None:  # one text at a time: nothing is padding
+                counted = np.ones(states[choices[0].states[0]].shape[:2], dtype=bool)
+                added = np.zeros_like(counted)
+            elif step > 1:
+                counted, added = merged(counted, step), ~merged(mask & ~added, step)
             make = self._token_rows if self.pooling is None else self._pooled_rows
-            layers, rows = make(hidden, encoded, ids, special, counted)
+            one_id = step == 1 and not self._spelled
+            layers, rows = make(hidden, encoded, read if one_id else None, added, counted)
             yield Batch(layers, rows, counts)
             counts = {}
 
     def _token_rows(
         self, hidden: dict[Layer, Any], encoded: list[Encoded], ids: Any, special: Any, counted: Any
     ) -> tuple[dict[Layer, Any], Rows]:
-        """Rows (n, d) of all tokens that count, with their ids."""
+        """Rows (n, d) of all tokens that count, with their ids, None where a row has no id of its own."""
         import torch
 
         flat = np.flatnonzero(counted)
@@ -203,8 +242,8 @@ class TextSource:
         lengths = counted.sum(axis=1)
         known = Rows(
             sequence=np.repeat(np.array([e.id for e in encoded], np.uint64), lengths),
-            token=ids.reshape(-1)[flat],
-            position=np.tile(np.arange(ids.shape[1]), len(encoded))[flat],
+            token=None if ids is None else ids.reshape(-1)[flat],
+            position=np.tile(np.arange(counted.shape[1]), len(encoded))[flat],
             special=special.reshape(-1)[flat],
             group=_groups(encoded, lengths),
         )
@@ -234,18 +273,32 @@ class TextSource:
             return None
         return [str(name) for name in self.loaded.tokenizer.convert_ids_to_tokens(tokens.tolist())]
 
+    def _rows_are(self) -> str:
+        """What rows are, in words."""
+        if self.pooling is not None:
+            return f"one for each text ({self.pooling.name})"
+        tokens = f"tokens of {type(self.loaded.tokenizer).__name__}"
+        odd = [self._names[i] for i, step in sorted(self._strides.items()) if step != 1]
+        if self._spelled:
+            return f"{tokens}, spelled in characters, so that they have no token types"
+        return tokens + (f", and in layers {', '.join(odd)} several of them, without token types" if odd else "")
+
     def describe(self) -> dict[str, Any]:
         """Plain data for provenance."""
         model = self.loaded.model
         return {
             "kind": "model",
+            "modality": "text",
+            "rows_are": self._rows_are(),
             "model": self.loaded.name,
             "revision": self.loaded.revision,
             "class": type(model).__name__,
+            "hooks": self.loaded.hooks,
             "parameters": sum(p.numel() for p in model.parameters()),
             "dtype": str(model.dtype).removeprefix("torch."),
             "device": self.loaded.device,
             "states": len(self._names),
+            "layers_are": getattr(model, "layers_are", None),
             "layers": list(self.layers),
             "width": self.width,
             "files": self.loaded.files,

@@ -218,14 +218,14 @@ def read_files(paths: Sequence[Path], form: Format, column: str | None, group_by
 
 def folder_files(folder: Path) -> tuple[list[Path], int]:
     """The text files under a folder by relative path, and how many others (empty, binary) were left out."""
-    found = sorted(_walk(folder), key=lambda path: path.relative_to(folder).as_posix())
+    found = sorted(walk(folder), key=lambda path: path.relative_to(folder).as_posix())
     paths = [path for path in found if _is_text(path)]
     if not paths:
         raise InputError(f"no text in {folder}: none of its {len(found)} files holds any; give another folder.")
     return paths, len(found) - len(paths)
 
 
-def _walk(folder: Path) -> Iterator[Path]:
+def walk(folder: Path) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
         raise InputError(f"cannot read the folder {error.filename}: {error.strerror}; check its rights.") from error
 

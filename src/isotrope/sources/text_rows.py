@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.sources.corpora import Corpus, open_corpus
+from isotrope.sources.encoded import ENCODED, has_pipeline
 from isotrope.sources.inputs import Input
 from isotrope.sources.models import Loaded
 from isotrope.sources.pooling import parse
@@ -27,7 +28,7 @@ class Encoder:
     """Texts to rows, by the model, layers and pooling that a reading names.
 
     Without a pooling it takes the mean of the tokens, without layers the last one; several layers, as in "1,-1" or
-    (1, -1), are averaged.
+    (1, -1), are averaged. Without both, a sentence-transformers model is taken as it is: the space "encoded".
     """
 
     reading: Input
@@ -35,6 +36,11 @@ class Encoder:
     @cached_property
     def pooled(self) -> Input:
         """The reading with one row for each text, of one layer or one mix of layers."""
+        plain = self.reading.pooling is None and self.reading.token_weights is None
+        if self.reading.layers == ENCODED or (
+            self.reading.layers == "all" and plain and has_pipeline(self.reading.model, self.reading.revision)
+        ):
+            return replace(self.reading, layers=ENCODED)
         reading = replace(self.reading, pooling=self.reading.pooling or "mean")
         layers = reading.layers
         if layers == "all":
@@ -53,7 +59,14 @@ class Encoder:
     @cached_property
     def layers(self) -> str:
         """The layers that rows are the average of, such as "1,-1"."""
+        if self.pooled.layers == ENCODED:
+            return ENCODED
         return (parse(self.pooled.pooling or "").layers or str(self.pooled.layers)).replace("+", ",")
+
+    @property
+    def pooling(self) -> str:
+        """How tokens become one row; "encoded" where the model does that itself."""
+        return self.pooled.pooling or ENCODED
 
     def __call__(self, texts: Sequence[str], tell: Tell | None = None) -> Rows:
         """One row for each text, in the order of the texts, (n, d); texts that are there again are encoded once."""
@@ -74,7 +87,7 @@ class Encoder:
 
     def _rows(self, corpus: Corpus, total: int | None, tell: Tell | None) -> tuple[Rows, NDArray[np.int64]]:
         """Rows, texts of like length together, and which texts they are of."""
-        source = self.pooled.over(corpus, self.loaded)
+        source = self.pooled.rows_over(corpus, self.loaded)
         if len(source.layers) != 1:
             layers = ", ".join(map(str, source.layers))
             raise InputError(f"got the layers {layers}, expected one or a mix such as 1+-1: a text has one row.")

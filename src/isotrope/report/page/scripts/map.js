@@ -9,7 +9,7 @@ const MAP_WORDS = {
 function mapPart(run) {
   const parts = Object.keys(run.maps);
   if (!parts.length) return h("p", { class: "note" }, "There is no map: the run kept no rows, or its maps have not been drawn (isotrope report RUN).");
-  const has = run.samples.length ? run.samples[0] : {};
+  const has = Object.assign({}, ...run.samples);
   const tokenized = Boolean(has.token && run.tokens);
   const colors = [tokenized && ["frequency", "Frequency"], tokenized && ["token", "Token"], has.position && ["position", "Position"], has.sequence && ["sequence", "Sequence"], ["none", "Nothing"]].filter(Boolean);
   let kind = "pca", way = "none", by = colors[0][0];

@@ -17,6 +17,7 @@ function normVariancePart(run) {
   }
 
   function update() {
+    box.hidden = !own();  // rows of this layer have no token types
     if (!own()) { types = []; return; }
     const n = unpack(own().n), q = unpack(own().Q), m = unpack(own().M), v = unpack(own().V);
     types = Array.from(n.keys()).filter((i) => n[i] >= FEWEST && n[i] <= MOST).map((i) => ({ i, n: n[i], q: q[i], m: m[i], v: v[i] }));

@@ -1,0 +1,97 @@
+"""Hidden states of any shape as rows: sequences, and maps of a convolution whose places become rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError
+
+#: More rows than this before the patches are something else than class, distillation and register tokens.
+_MOST_SPECIAL = 16
+
+#: Ids of token types: a patch is row * _ROW + column, tokens that are no patch come after all of those.
+_ROW, _SPECIAL = 1 << 20, 1 << 40
+
+
+class Flat(NamedTuple):
+    """A state as rows (b, t, d), and the height and width of the map it was, None for a sequence."""
+
+    rows: Any
+    grid: tuple[int, int] | None = None
+
+
+def flat(state: Any, image: tuple[int, int] | None = None) -> Flat:
+    """Rows of a state: (b, t, d) as it is, (b, d) as one row, a map (b, d, h, w) or (b, h, w, d) place by place.
+
+    image: height and width of what the model was given, whose proportions tell a map with its channels last.
+
+    >>> x = np.arange(48.0).reshape(1, 4, 4, 3)
+    >>> flat(x).rows.shape, flat(x).grid, flat(x, (32, 32)).rows.shape
+    ((1, 12, 4), (4, 3), (1, 16, 3))
+    """
+    if state.ndim == 2:
+        return Flat(state[:, None, :])
+    if state.ndim == 3:
+        return Flat(state)
+    if state.ndim != 4:
+        shape = tuple(state.shape)
+        raise InputError(f"a layer of shape {shape} is neither a sequence nor a map; leave it out with --layers.")
+    b, first, middle, last = state.shape
+    if image is not None and _fits(first, middle, image) and not _fits(middle, last, image):
+        return Flat(state.reshape(b, first * middle, last), (first, middle))
+    return Flat(state.reshape(b, first, middle * last).swapaxes(1, 2), (middle, last))
+
+
+def _fits(height: int, width: int, image: tuple[int, int]) -> bool:
+    """Whether a map has an image's proportions, up to a place that a stride left over."""
+    return abs(height * image[1] - width * image[0]) < max(image)
+
+
+class Places(NamedTuple):
+    """What is known of each of t rows of an image: its token type, and whether it is no patch."""
+
+    token: NDArray[np.int64]
+    special: NDArray[np.bool_]
+
+
+def places(t: int, grid: tuple[int, int] | None, image: tuple[int, int], patch: Any = None) -> Places:
+    """Where rows stand in an image: token types are places in the grid, from the top left.
+
+    t: rows. grid: of a map. image: height and width of what the model was given. patch: size of its patches, where
+    its config says it; tokens before the patches, such as [CLS], are special.
+
+    >>> places(5, None, (32, 32), 16).special.tolist()
+    [True, False, False, False, False]
+    >>> place_names(places(5, None, (32, 32), 16).token)
+    ['special 0', '0,0', '0,1', '1,0', '1,1']
+    """
+    extra = 0
+    if grid is None:
+        grid = _patches(image, patch)
+        extra = 0 if grid is None else t - grid[0] * grid[1]
+        if grid is None or not 0 <= extra <= _MOST_SPECIAL:
+            grid, extra = _like(t, image), 0
+    rows, columns = np.divmod(np.arange(t - extra), grid[1])
+    token = np.concatenate([_SPECIAL + np.arange(extra), rows * _ROW + columns]).astype(np.int64)
+    return Places(token, np.arange(t) < extra)
+
+
+def _patches(image: tuple[int, int], patch: Any) -> tuple[int, int] | None:
+    sizes = (patch, patch) if isinstance(patch, int) else tuple(patch) if isinstance(patch, (list, tuple)) else ()
+    if len(sizes) != 2 or not all(isinstance(size, int) and size > 0 for size in sizes):
+        return None
+    return image[0] // sizes[0], image[1] // sizes[1]
+
+
+def _like(t: int, image: tuple[int, int]) -> tuple[int, int]:
+    """The grid of t places with the image's proportions, one line where there is none."""
+    height = round((t * image[0] / image[1]) ** 0.5)
+    return (height, t // height) if height and t % height == 0 else (1, t)
+
+
+def place_names(tokens: NDArray[np.int64]) -> list[str]:
+    """Token types in words: row and column, or which of the tokens that are no patch."""
+    return [f"special {t - _SPECIAL}" if t >= _SPECIAL else f"{t // _ROW},{t % _ROW}" for t in tokens.tolist()]
