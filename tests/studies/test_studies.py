@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import isotrope
+from isotrope.errors import InputError
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input
 from isotrope.studies.all_studies import all_studies
@@ -19,6 +20,7 @@ from isotrope.studies.norm_variance import norm_variance
 from isotrope.studies.published.uniformity import MISPRINTS
 from isotrope.studies.result import Study
 from isotrope.studies.uniformity import uniformity
+from media_models import RATE, save_image_model, save_sound_model
 from models import WORDS, save_model, texts
 from small_glue import write_task
 
@@ -100,6 +102,34 @@ def test_anisotropy(model: str, tmp_path: Path) -> None:
     assert compared
     assert all(f"{layers['rms_norm'].min():.2f} to {layers['rms_norm'].max():.2f}" in text for text in compared)
     assert drawn(study) == {"layers", "mean_cosine", "drift", "fresh_block_0", "trained_block_0", "trained_block_1"}
+
+
+def test_anisotropy_of_models_of_other_things(model: str, tmp_path: Path) -> None:
+    """A model of images and one of sounds beside one of text, each over its own; sounds cut as texts are."""
+    image = pytest.importorskip("PIL.Image")
+    soundfile = pytest.importorskip("soundfile", reason="needs isotrope[audio]")
+    rng = np.random.default_rng(0)
+    for name in ("images", "sounds"):
+        (tmp_path / name).mkdir()
+    for i in range(4):
+        image.fromarray(rng.integers(0, 255, (30, 30, 3), dtype=np.uint8)).save(tmp_path / f"images/{i}.png")
+        soundfile.write(tmp_path / f"sounds/{i}.wav", rng.normal(scale=0.1, size=RATE), RATE)
+    seen, heard = save_image_model(tmp_path / "vit", "vit"), save_sound_model(tmp_path / "wav2vec2", "wav2vec2")
+    given = {"models": [model, seen, heard], "text": TEXTS, "texts": 3, "width": 64, "quick": True, "device": "cpu"}
+    with pytest.raises(InputError, match=r"vit reads images and got none; name a folder with --images\."):
+        anisotropy(output=tmp_path / "s", **given)
+    assert not (tmp_path / "s").exists()
+    given |= {"images": tmp_path / "images", "sounds": tmp_path / "sounds"}
+    study = anisotropy(output=tmp_path / "s", **given)
+    for name, folder, kind in ((seen, "images", "png"), (heard, "sounds", "wav")):
+        files = [tmp_path / folder / f"{i}.{kind}" for i in range(3)]
+        rows = np.concatenate([b.layers[1].numpy() for b in Input(model=str(name), text=files).open().batches()])
+        unit = rows.astype(np.float64) / np.linalg.norm(rows, axis=1, keepdims=True)
+        expected = ((unit.sum(0) ** 2).sum() - len(rows)) / len(rows) / (len(rows) - 1)
+        assert study.table(f"{name} layers", "layers")["mean_cosine"][1] == pytest.approx(expected, rel=1e-4)
+    told = [claim.text for claim in study.claims]
+    assert any("at least 0.2 in every layer of every model of speech" in text for text in told)
+    assert sum("a table of input embeddings" in text for text in told) == 2
 
 
 def drawn(study: Study) -> set[str]:

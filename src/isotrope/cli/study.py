@@ -79,6 +79,12 @@ def uniformity(
 def anisotropy(
     models: Models = None,
     text: Text = None,
+    images: Annotated[
+        str | None, typer.Option(help="For models of images: folder, dataset.", show_default="none")
+    ] = None,
+    sounds: Annotated[
+        str | None, typer.Option(help="For models of sounds: folder, dataset.", show_default="none")
+    ] = None,
     texts: Texts = None,
     width: Annotated[int, typer.Option(help="Of the fresh block.")] = 768,
     blocks: Annotated[

@@ -12,6 +12,7 @@ from isotrope.errors import InputError
 from isotrope.findings import Findings
 from isotrope.measures import get
 from isotrope.repairs.collecting import saved_summary
+from isotrope.sources.modality import WORDS
 from isotrope.studies.anisotropy_claims import (
     block_claims,
     drift_claims,
@@ -53,6 +54,8 @@ def anisotropy(
     output: str | Path,
     models: Sequence[str | Path] = (),
     text: str | Path | Sequence[str] | None = None,
+    images: str | Path | None = None,
+    sounds: str | Path | None = None,
     texts: int | None = None,
     width: int = 768,
     blocks: Sequence[int] | None = None,
@@ -66,8 +69,9 @@ def anisotropy(
 ) -> Study:
     """Mean cosine and drift of every layer, and what a fresh block and the models' blocks do under a common bias.
 
-    models, text, texts: as for `norm_variance`. width: of the fresh block, 768 as BERT's. blocks: of the models, by
-    number, negative ones from the end; None for the first and the middle one. quick: fewer rows and norms.
+    models, text, texts: as for `norm_variance`; images, sounds: for models that read those. width: of the fresh block,
+    768 as BERT's. blocks: of the models, by number, negative ones from the end; None for the first and the middle one.
+    quick: fewer rows and norms.
     """
     options = Options.among(locals())
     refuse_block_width(width)
@@ -76,7 +80,8 @@ def anisotropy(
     tasks.append(Task("fresh block", partial(_fresh, options, width)))
     tasks.append(Task("fresh block signs", partial(_signs, options, width)))
     tasks += [Task(f"{model} blocks", partial(_trained, options, model, blocks)) for model in options.names]
-    settings = options.settings(width=width, blocks=None if blocks is None else list(blocks))
+    media = {"images": str(images) if images else None, "sounds": str(sounds) if sounds else None}
+    settings = options.settings(width=width, blocks=None if blocks is None else list(blocks), **media)
     first = partial(_first, options, blocks)
     return carry_out(
         "anisotropy", PAPER, tasks, settings, options.folder, resume=resume, progress=progress, first=first
@@ -112,7 +117,11 @@ def _layers(options: Options, model: str) -> Made:
         Table("layers", f"Mean cosine, drift and the cosine that is left without the mean, by layer, {model}", frame),
         Table("drift", f"Correlation over layers of the norm of the mean with the mean cosine, {model}", drift),
     ]
-    return Made(tables, drift_claims(model, frame, drift), of_run(options.run_folder(model), ["mean_cosine", "drift"]))
+    return Made(
+        tables,
+        drift_claims(model, options.modality(model), frame, drift),
+        of_run(options.run_folder(model), ["mean_cosine", "drift"]),
+    )
 
 
 def _together(options: Options) -> Made:
@@ -149,6 +158,11 @@ def _fresh(options: Options, width: int) -> Made:
 def _trained(options: Options, model: str, numbers: Sequence[int] | None) -> Made:
     """The same for blocks of a model, and their fixed points beside the lengths of the model's own rows."""
     sequences, length, norms = _QUICK if options.quick else _TRAINED
+    if (modality := options.modality(model)) != "text":
+        told = (
+            f"{model} reads {WORDS[modality]}: rows for a block come from a table of input embeddings, which text has."
+        )
+        return Made((), [Claim("note", told, "Section 4")])
     try:
         loaded = options.input(model).load()
         chosen = numbers or sorted({0, number_of_blocks(loaded) // 2})

@@ -19,7 +19,9 @@ from isotrope.planning import plan
 from isotrope.sources.batch import Source
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input
-from isotrope.sources.models import EMBEDDED
+from isotrope.sources.media import open_media
+from isotrope.sources.modality import WORDS
+from isotrope.sources.models import EMBEDDED, can_read
 from isotrope.store import Run
 from isotrope.studies.carrying_out import slug
 
@@ -31,6 +33,8 @@ QUICK_TEXTS = 1_000
 class Options:
     """models: hub ids, folders or GGUF files, none for the embedded one. text: as for a scan. data: folder of sets.
 
+    images, sounds: for models that read those, as for a scan.
+
     texts: at most so many of the text's; None for all, or for QUICK_TEXTS in a quick study. say: is told about how long
     the study will take, before it starts.
     """
@@ -38,6 +42,8 @@ class Options:
     output: str | Path
     models: Sequence[str | Path] = ()
     text: str | Path | Sequence[str] | None = None
+    images: str | Path | None = None
+    sounds: str | Path | None = None
     data: str | Path | None = None
     texts: int | None = None
     quick: bool = False
@@ -85,13 +91,31 @@ class Options:
             "seed": self.seed,
         } | more
 
+    @property
+    def _most(self) -> int | None:
+        return self.texts if self.texts is not None else QUICK_TEXTS if self.quick else None
+
     @cached_property
     def reading(self) -> Any:
         """The text, cut where it is to be."""
-        most = self.texts if self.texts is not None else QUICK_TEXTS if self.quick else None
-        if most is None:
+        if self._most is None:
             return self.text
-        return [text.text for text in islice(open_corpus(self.text), most)]
+        return [text.text for text in islice(open_corpus(self.text), self._most)]
+
+    def modality(self, model: str) -> str:
+        """What a model reads; one that reads several things gets text."""
+        can = can_read(None if model == EMBEDDED else model)
+        return "text" if "text" in can else can[0]
+
+    def _media(self, model: str, modality: str) -> Any:
+        """The images or sounds for a model, cut as the text is."""
+        option = {"image": "images", "audio": "sounds"}[modality]
+        given = getattr(self, option)
+        if given is None:
+            raise InputError(f"the model {model} reads {WORDS[modality]} and got none; name a folder with --{option}.")
+        if self._most is None:
+            return given
+        return [item.data for item in islice(open_media(given, modality), self._most)]
 
     def input(self, model: str, **more: Any) -> Input:
         """How a model's rows over the text are read."""
@@ -99,7 +123,10 @@ class Options:
         return Input(model=None if model == EMBEDDED else model, **given)
 
     def source(self, model: str, **more: Any) -> Source:
-        """The rows that a model makes of what it reads, which is the text; for scans of layers the one place to ask."""
+        """The rows that a model makes of what it reads; for scans of layers the one place to ask."""
+        modality = self.modality(model)
+        if modality != "text":
+            more = {"text": self._media(model, modality)} | more
         return self.input(model, **more).open()
 
     def scan(
