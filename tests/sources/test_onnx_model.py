@@ -183,13 +183,13 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(tmp_path: Path) -> None:
 
 def test_what_needs_weights_is_refused(tmp_path: Path) -> None:
     import isotrope
-    from isotrope.evaluation.glue import _loaded
+    from isotrope.evaluation.glue import pretrained
 
     model = saved(tmp_path, graph())
     with pytest.raises(InputError, match=r"an embedder needs the weights, and .*model\.onnx is an ONNX file; give the"):
         isotrope.build(tmp_path / "out", model=model, text=texts(5))
     with pytest.raises(InputError, match="fine-tuning needs the weights"):
-        _loaded(model)
+        pretrained(model)
 
 
 def test_a_token_that_the_graph_does_not_know_is_said(tmp_path: Path) -> None:

@@ -50,7 +50,8 @@ def all_studies(
     train_rows: of fine-tuning, for the two studies that do.
     """
     options = Options.among(locals())
-    given = {f.name: getattr(options, f.name) for f in fields(Options) if f.name not in ("output", "data", "texts")}
+    same = [f.name for f in fields(Options) if f.name not in ("output", "data", "texts", "images", "sounds")]
+    given = {name: getattr(options, name) for name in same}
     done = []
     for name, (run, reads) in STUDIES.items():
         if name == "latent-geometry" and not _has_models(options):
