@@ -79,4 +79,4 @@ def _list(*, json: bool) -> None:
         if record.layer:
             out.print(f"    layer    the {record.layer} one, or --layer", style="dim")
     out.print(Text.assemble(("MEASURE", "bold"), f"  {_ANY}"), soft_wrap=True)
-    out.print("    answers  with mean_cosine Godey et al. 2024 (anisotropy), Figs. 1 to 4", style="dim", soft_wrap=True)
+    out.print("    answers  with mean_cosine Godey et al. 2023 (anisotropy), Figs. 1 to 4", style="dim", soft_wrap=True)

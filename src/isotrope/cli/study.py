@@ -99,7 +99,7 @@ def anisotropy(
     resume: Resume = False,
     json: space.Json = False,
 ) -> None:
-    """Mean cosine and drift by layer, and blocks under a common bias (Godey et al. 2024)."""
+    """Mean cosine and drift by layer, and blocks under a common bias (Godey et al. 2023)."""
     given = locals()
     from isotrope.studies.anisotropy import anisotropy as run
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from isotrope.figures.run_data import RunData
 
 YAN = "Yan et al. 2022 (SoftDecay)"
-GODEY = "Godey et al. 2024 (anisotropy)"
+GODEY = "Godey et al. 2023 (anisotropy)"
 MARBUT = "Marbut, Chandler and Wheeler (latent geometry)"
 YAMAGIWA = "Yamagiwa and Shimodaira 2024 (norm and variance)"
 

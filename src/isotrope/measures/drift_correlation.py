@@ -16,7 +16,7 @@ from isotrope.measures.measure import measure
 
 Vector = NDArray[np.float64]
 
-_PAPER = "Godey et al. 2024 (anisotropy), Figs. 5 and 11"
+_PAPER = "Godey et al. 2023 (anisotropy), Figs. 5 and 11"
 _BLIND = (
     "Layers are not exchangeable: independent random walks of 13 layers look significant 36 times in 100, "
     "so p describes and proves nothing."

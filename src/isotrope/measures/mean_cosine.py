@@ -27,7 +27,7 @@ def _with_diagonal(m: Moments) -> float:
     invariant=("rotation", "scale"),
     null=lambda n, d: 0.0,
     formula="mean of cos(x_i, x_j) over i ≠ j = (‖Σu‖² − n) / (n(n − 1)), u = x/‖x‖",
-    paper="Ethayarajh 2019; Godey et al. 2024 (anisotropy)",
+    paper="Ethayarajh 2019; Godey et al. 2023 (anisotropy)",
     blind="Spectrum after the mean is removed: rows on one line through the origin, half each way, give about 0.",
     wrong="Unit rows in float32: near 1 they lose everything below 1e-7. A sample of pairs, where all are as cheap.",
 )

@@ -33,7 +33,7 @@ _SQUARED = Smooth(
     degree=1,
     smooth=_SQUARED,
     formula="‖μ‖₂",
-    paper="Godey et al. 2024 (anisotropy), section 3.3",
+    paper="Godey et al. 2023 (anisotropy), section 3.3",
     blind="The scale of the rows: compare it with their length (drift_share).",
 )
 def drift_norm(m: Moments) -> float:

@@ -1,4 +1,4 @@
-"""Anisotropy of layers, drift, and blocks under a common bias: the protocol of Godey et al. 2024."""
+"""Anisotropy of layers, drift, and blocks under a common bias: the protocol of Godey et al. 2023."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from isotrope.studies.options import Options
 from isotrope.studies.pictures import of_run
 from isotrope.studies.result import Claim, Study, Table
 
-PAPER = "Godey, de la Clergerie and Sagot 2024, Anisotropy Is Inherent to Self-Attention in Transformers"
+PAPER = "Godey, de la Clergerie and Sagot 2023, Is Anisotropy Inherent to Transformers?"
 
 _BY_LAYER = ("mean_cosine", "drift_norm", "drift_share", "mean_squared_norm")
 _DRIFT = tuple(

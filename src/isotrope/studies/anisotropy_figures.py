@@ -1,4 +1,4 @@
-"""Figures of the anisotropy study: layers of all models, and a block under a bias (Godey et al. 2024)."""
+"""Figures of the anisotropy study: layers of all models, and a block under a bias (Godey et al. 2023)."""
 
 from __future__ import annotations
 

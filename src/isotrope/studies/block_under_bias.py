@@ -1,4 +1,4 @@
-"""What a transformer block does to rows that share a bias: Section 4 of Godey et al. 2024, Figures 6 to 10."""
+"""What a transformer block does to rows that share a bias: Section 4 of Godey et al. 2023, Figures 6 to 10."""
 
 from __future__ import annotations
 

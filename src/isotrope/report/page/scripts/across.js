@@ -38,7 +38,7 @@ function acrossSection() {
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Correlation over layers" }, h("table", {},
       h("thead", {}, h("tr", {}, COMPARES ? h("th", { scope: "col" }, "Run") : null, h("th", { scope: "col" }, "Measure"), h("th", { scope: "col", class: "number" }, "Value"))),
       h("tbody", {}, RUNS.flatMap((run) => run.across.map((r) => h("tr", {}, COMPARES ? h("td", {}, run.name) : null, h("td", { title: about(r.measure).says }, about(r.measure).title), h("td", { class: r.value === null ? "words" : "number" }, r.value === null ? r.reason : shown(r.value)))))))));
-  return section("drift", "Drift and anisotropy", "A space leans to one side when all rows share a mean. Layers on a rising line owe their cosines to that common drift (Godey et al. 2024).",
+  return section("drift", "Drift and anisotropy", "A space leans to one side when all rows share a mean. Layers on a rising line owe their cosines to that common drift (Godey et al. 2023).",
     h("div", { class: "pair" }, box, RUNS.some((run) => run.across.length) ? table : null));
 }
 
