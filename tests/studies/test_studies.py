@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import isotrope
@@ -17,6 +19,7 @@ from isotrope.studies.all_studies import all_studies
 from isotrope.studies.anisotropy import anisotropy
 from isotrope.studies.layer_norms import layer_norms
 from isotrope.studies.norm_variance import norm_variance
+from isotrope.studies.norm_variance_claims import trade_off_claims
 from isotrope.studies.published.uniformity import MISPRINTS
 from isotrope.studies.result import Study
 from isotrope.studies.uniformity import uniformity
@@ -65,6 +68,16 @@ def test_norm_variance(model: str, tmp_path: Path) -> None:
     again = norm_variance(output=tmp_path / "s", models=[model], text=TEXTS, device="cpu", resume=True)
     assert before == {p: p.stat().st_mtime_ns for p in (tmp_path / "s/parts").rglob("*.json")}
     assert again.to_dict()["tables"] == study.to_dict()["tables"]
+
+
+def test_a_layer_whose_types_do_not_vary_is_not_the_best() -> None:
+    """The input embeddings of a model without places: V is 0, and V on M has no R²."""
+    names = ("variance_on_mean_slope", "variance_on_mean_r2", "squared_norm_variation")
+    frame = pd.DataFrame({name + end: [math.nan, -0.2, -0.1] for name in names for end in ("", "_low", "_high")})
+    frame = frame.assign(layer=[0, 1, 2], variance_on_mean_slope=[0.0, -0.2, -0.1])
+    slope, r2, _ = trade_off_claims(frame, post_norm=False)
+    assert "lowest slope of V on M is -0.200" in slope.text
+    assert "highest R² of V on M is -0.100" in r2.text
 
 
 def test_norms_of_layers(model: str, tmp_path: Path) -> None:

@@ -81,13 +81,15 @@ def _layers(options: Options, model: str) -> Made:
     rows = []
     for layer in findings.layers:
         by = _readings(findings, layer)
-        q, m, w, b = (
-            by[n].value for n in ("mean_squared_norm", "mean_norm_squared", "within_variance", "between_variance")
-        )
+        tokens = saved_summary(options.run_folder(model), layer).tokens
+        assert tokens is not None
+        # All four from the sums by token type: moments in fast precision are another path, with roundings of their own.
+        table = tokens.table
+        q, m = float(table.n @ table.q) / int(table.n.sum()), table.mean_square
+        w, b = by["within_variance"].value, by["between_variance"].value
         row: dict[str, Any] = {"layer": layer, "Q": q, "M": m, "V_W": w, "V_B": b, "residual": abs(q - m - w - b) / q}
         for name in _TRADE_OFF:
             row |= {name: by[name].value, f"{name}_low": by[name].low, f"{name}_high": by[name].high}
-        tokens = saved_summary(options.run_folder(model), layer).tokens
         for name in _SHARES:
             row |= {name: by[name].value, f"{name}_window": get(name)(tokens, variant="published")}
         rows.append(row | {"self_similarity": by["self_similarity"].value})

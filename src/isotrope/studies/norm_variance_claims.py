@@ -41,7 +41,7 @@ def decomposition_claims(frame: pd.DataFrame) -> list[Claim]:
 
 def trade_off_claims(frame: pd.DataFrame, *, post_norm: bool) -> list[Claim]:
     """The best layer's slope and R², with their intervals, and where the C.V. of Q is least (Fig. 4)."""
-    usable = frame[frame["variance_on_mean_slope"].notna()]
+    usable = frame[frame["variance_on_mean_r2"].notna()]  # where types do not vary there is no R²
     if not len(usable):
         return [Claim("note", "too few frequent token types for a trade-off of V with M.", "Fig. 4")]
     kind = "post-LN (BERT, RoBERTa)" if post_norm else "pre-LN (GPT-2)"
