@@ -125,3 +125,21 @@ def test_rows_without_tokens_are_refused() -> None:
 
 def test_a_block_without_usable_rows_is_empty() -> None:
     assert len(TokenStatistics.of(block(np.zeros((2, 3)), known(np.array([1, 2]))))) == 0
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_massive_activations_of_float32_cost_no_digits(kind: str) -> None:
+    """A few rows thousands of times as long as the rest, as language models have: V against a loop in float64."""
+    rng = np.random.default_rng(0)
+    tokens = rng.integers(0, 20, 4_000)
+    rows = rng.standard_normal((4_000, 16)).astype(np.float32)
+    rows[tokens == 3, 5] += 3_000 + 100 * rng.standard_normal((tokens == 3).sum()).astype(np.float32)
+    expected, total = naive(rows, tokens), TokenStatistics.empty(16)
+    for at in range(0, 4_000, 500):
+        part = rows[at : at + 500]
+        given = pytest.importorskip("torch").from_numpy(part) if kind == "torch" else part
+        total += TokenStatistics.of(block(given, known(tokens[at : at + 500])))
+    table = total.table
+    np.testing.assert_allclose(table.v, expected["v"], rtol=1e-11)
+    share = table.n / table.n.sum()
+    assert abs(share @ table.q - table.mean_square - share @ table.v - share @ table.b) < 1e-13 * (share @ table.q)
