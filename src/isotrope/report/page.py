@@ -46,13 +46,11 @@ SCRIPTS = (
 
 def page(data: dict[str, Any], title: str) -> str:
     """The whole page: words in HTML, numbers as JSON, and a policy that forbids every request."""
-    from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
     style, script = style_sheet(), _script()
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(_file("report.html"))
-    return template.render(
+    return rendered(
+        _file("report.html"),
         title=title,
         policy=policy(style, script),
         style=Markup(style),
@@ -62,6 +60,14 @@ def page(data: dict[str, Any], title: str) -> str:
         version=data["version"],
         runs=data["runs"],
     )
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A page from its template: what is put in is escaped, and a name that is missing is an error."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(template).render(**values)
 
 
 def policy(style: str, script: str | None = None) -> str:

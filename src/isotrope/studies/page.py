@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from isotrope.report.page import policy, style_sheet
+from isotrope.report.page import policy, rendered, style_sheet
 from isotrope.studies.result import OUTCOMES, Drawn, Outcome, Part, Study, Table, plain
 
 #: Rows of a long table that the page shows, and the most that it shows of a short one; the files hold all.
@@ -29,14 +29,13 @@ _MEANINGS: dict[Outcome, str] = {
 
 def page(studies: Sequence[Study], folder: Path) -> str:
     """The whole page. folder: where it will stand; several studies have folders of their own below it."""
-    from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
     from isotrope import __version__
 
     style = style_sheet() + _file("study.css")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(_file("study.html")).render(
+    return rendered(
+        _file("study.html"),
         title=f"isotrope: {', '.join(study.name for study in studies)}",
         policy=policy(style),
         style=Markup(style),  # nosec B704: a file of this package
