@@ -16,7 +16,7 @@ from isotrope.sources.corpora import open_corpus
 from isotrope.sources.models import EMBEDDED, Loaded
 from isotrope.studies.blocks import number_of_blocks
 from isotrope.studies.carrying_out import Made, Task, carry_out, finished, slug
-from isotrope.studies.changed_models import CHECKPOINT, FOREIGN, ROWS, Case, cases
+from isotrope.studies.changed_models import CHECKPOINT, FOREIGN, OTHERS, ROWS, WEIGHTS, Case, cases
 from isotrope.studies.fine_tuning_plan import FineTuning
 from isotrope.studies.glue_prediction import CORPUS, last_layer
 from isotrope.studies.glue_prediction import ROWS as MOST_ROWS
@@ -55,6 +55,10 @@ class _Noise:
     load: Callable[[str], Loaded]
     foreign: str | None
     plan: FineTuning
+
+    def scores(self, case: Case) -> bool:
+        """Whether a changed model is fine-tuned: in a quick study only those that correlations and guesses are over."""
+        return bool(self.plan.names) and case.scored and (not self.options.quick or case.kind in (WEIGHTS, *OTHERS))
 
 
 def latent_geometry(
@@ -120,7 +124,7 @@ def latent_geometry(
     for model, some in changed.items():
         for case in some:
             todo.append(Task(f"{model} {case.name}", partial(_measured, noise, model, case)))
-            if noise.plan.names and case.scored:
+            if noise.scores(case):
                 todo.append(Task(f"{model} {case.name} glue", partial(_fine_tuned, noise, model, case)))
         if model in options.names:
             todo.append(Task(f"{model} noise", partial(_noisy, noise, model, some)))
@@ -150,7 +154,7 @@ def _announce(noise: _Noise, changed: dict[str, list[Case]]) -> None:
     options = noise.options
     most, rows = sum(map(len, changed.values())) / len(changed), _QUICK_ROWS if options.quick else MOST_ROWS
     options.announce(",".join(TABLE_2), most, sample=rows, layers="-1", text=noise.drawn()[0].texts)
-    times = {model: sum(case.scored for case in some) for model, some in changed.items()}
+    times = {model: sum(map(noise.scores, some)) for model, some in changed.items()}
     noise.plan.announce(options, noise.load, times)
 
 
@@ -239,7 +243,7 @@ def _joined(noise: _Noise, model: str, some: Sequence[Case]) -> pd.DataFrame:
     parts = []
     for case in some:
         frame = finished(noise.options.folder, f"{model} {case.name}").tables[0].frame
-        if noise.plan.names and case.scored:
+        if noise.scores(case):
             scores = finished(noise.options.folder, f"{model} {case.name} glue").tables[0].frame
             frame = pd.concat([frame, scores], axis=1)
         parts.append(frame)

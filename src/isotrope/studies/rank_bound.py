@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from isotrope.statistics import Sample
 
@@ -29,7 +30,8 @@ def rank_bound(sample: Sample, most: int = _SEQUENCES) -> list[dict[str, Any]]:
         rows = values[begin:end]
         if min(rows.shape) < 3:
             continue
-        left, singular, _ = np.linalg.svd(rows, full_matrices=False)
+        with threadpool_limits(1, user_api="blas"):  # threads within one small matrix wait for each other
+            left, singular, _ = np.linalg.svd(rows, full_matrices=False)
         parts = (left * singular) ** 2
         kept = {"1": 1} | {f"{share:g} of the rows": max(1, int(share * len(rows))) for share in _SHARES}
         for name, k in kept.items():
