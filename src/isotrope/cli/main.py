@@ -22,6 +22,7 @@ from isotrope.cli.report import report
 from isotrope.cli.scan import scan
 from isotrope.cli.study import study
 from isotrope.errors import IsotropeError
+from isotrope.provenance import hidden
 
 app = typer.Typer(
     name="isotrope",
@@ -80,9 +81,9 @@ def main() -> None:
         code = app(standalone_mode=False)
     except _WrongUsage as error:
         command = error.ctx.command_path if error.ctx else "isotrope"
-        _leave(2, f"{error.format_message().rstrip('.')}; see {command} --help.")
+        _leave(2, hidden(f"{error.format_message().rstrip('.')}; see {command} --help."))
     except IsotropeError as error:
-        _leave(2, str(error))
+        _leave(2, hidden(str(error)))
     except MemoryError:
         _leave(2, "out of memory; try fewer layers, a smaller --sample or a smaller --batch-size.")
     except _Stopped as stopped:
