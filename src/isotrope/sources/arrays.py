@@ -85,7 +85,7 @@ class ArraySource:
         self.layers: list[Layer] = [0]
         self.width = _common_width(self._blocks)
         self.total = sum(block.rows for block in self._blocks)
-        self.batch_rows = batch_rows or min(_MAX_BATCH_ROWS, max(_MIN_BATCH_ROWS, _BATCH_BYTES // (4 * self.width)))
+        self.batch_rows = batch_rows or default_rows(self.width)
         narrow = not exact and all(block.dtype in NARROW for block in self._blocks)
         self.dtype = np.dtype(np.float32 if narrow else np.float64)
 
@@ -145,6 +145,15 @@ class ArraySource:
         np.concatenate([part for part, _ in parts], out=values, casting="same_kind")
         groups = [labels for _, labels in parts if labels is not None]
         return values, np.concatenate(groups) if groups else None
+
+
+def default_rows(width: int) -> int:
+    """How many rows are read at a time: about 4 MiB of float32.
+
+    >>> default_rows(384)
+    2730
+    """
+    return min(_MAX_BATCH_ROWS, max(_MIN_BATCH_ROWS, _BATCH_BYTES // (4 * width)))
 
 
 def _counted(block: Block, start: int, size: int) -> Iterator[Piece]:

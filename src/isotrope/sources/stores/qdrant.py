@@ -22,6 +22,10 @@ from isotrope.sources.stores.store import Records, choose_name, package, refuse_
 #: Seconds that a request may take, and points that one asks for: a reply of a few megabytes.
 _PATIENCE, _PAGE = 20, 1024
 
+_NORMALISED = (
+    "The vectors have length 1: Qdrant normalises them for the distance Cosine, and their own lengths are lost."
+)
+
 #: Clients of folders that are open, with how many use each: a folder can be opened once only.
 _OPEN: dict[str, tuple[Any, int]] = {}
 
@@ -39,16 +43,16 @@ class QdrantVectors:
 
     @property
     def facts(self) -> Mapping[str, Any]:
+        note = {"note": _NORMALISED} if self.distance == "Cosine" else {}
         return {
             "path": str(self.address),
             "store": "qdrant",
             "collection": self.collection,
             "vector": self.vector or None,
             "distance": self.distance,
-            "normalised": self.distance == "Cosine",
             "rows": self.block.rows,
             "rows_without_vector": self.left_out,
-        }
+        } | note
 
     def records(self, size: int) -> Records:
         """Points with their ids and payloads."""
@@ -124,8 +128,8 @@ def _choose(address: Address, vectors: Any, column: str | None) -> tuple[str, An
             raise InputError(f"{address} has vectors without names, so --column {column!r} has no use; leave it out.")
         return "", vectors
     if column is None and len(vectors) == 1:
-        return next(iter(vectors.items()))
-    if column not in vectors:
+        (column,) = vectors
+    if column is None or column not in vectors:
         asked = "" if column is None else f" but not {column!r}"
         raise InputError(f"{address} has the vectors {', '.join(vectors)}{asked}; name one with --column.")
     return column, vectors[column]
