@@ -52,6 +52,7 @@ def qdrant(folder: Path, rows: Rows, distance: str = "Dot", name: str = "") -> P
         models.PointStruct(id=i, vector={name: row} if name else row, payload={"language": {"code": code}})
         for i, (row, code) in enumerate(zip(rows.tolist(), languages(len(rows)), strict=True))
     ]
+    own._client.collections["texts"].storage.storage.execute("PRAGMA synchronous=OFF")  # else a wait for each point
     own.upsert("texts", points[::-1])
     own.close()
 

@@ -26,7 +26,7 @@ _SECRETS = (
 )
 
 #: The same in an argument, which is one address and nothing else: its password may hold spaces too.
-_USER = re.compile(r"(?s)(?<=://)[^/\s@:]*:.*@")
+_USER = re.compile(r"(?s)(?<=://)[^/\s@:]*:(.*)@")
 
 
 def masked(arguments: Sequence[str]) -> str:
@@ -44,12 +44,17 @@ def masked(arguments: Sequence[str]) -> str:
     return shlex.join(hidden(_USER.sub("***@", part)) for part in command)
 
 
-def hidden(text: str) -> str:
-    """A text without the secrets in it.
+def hidden(text: str, arguments: Sequence[str] = ()) -> str:
+    """A text without the secrets in it, nor the passwords that are in arguments which it may quote.
 
+    >>> hidden("there is no file a:/me:pass word@host", ["postgresql://me:pass word@host"])
+    'there is no file a:/me:***@host'
     >>> hidden("postgresql://me:wo/r@d@host/db?password=word is not there")
     'postgresql://***@host/db?password=*** is not there'
     """
+    for argument in arguments:
+        if (found := _USER.search(argument)) is not None:
+            text = text.replace(f":{found[1]}@", ":***@")
     for pattern, instead in _SECRETS:
         text = pattern.sub(instead, text)
     return text

@@ -81,9 +81,9 @@ def main() -> None:
         code = app(standalone_mode=False)
     except _WrongUsage as error:
         command = error.ctx.command_path if error.ctx else "isotrope"
-        _leave(2, hidden(f"{error.format_message().rstrip('.')}; see {command} --help."))
+        _leave(2, f"{error.format_message().rstrip('.')}; see {command} --help.")
     except IsotropeError as error:
-        _leave(2, hidden(str(error)))
+        _leave(2, str(error))
     except MemoryError:
         _leave(2, "out of memory; try fewer layers, a smaller --sample or a smaller --batch-size.")
     except _Stopped as stopped:
@@ -95,5 +95,5 @@ def main() -> None:
 
 def _leave(code: int, sentence: str) -> NoReturn:
     with suppress(OSError):
-        typer.echo(f"isotrope: {sentence}", err=True)
+        typer.echo(f"isotrope: {hidden(sentence, sys.argv)}", err=True)
     sys.exit(code)

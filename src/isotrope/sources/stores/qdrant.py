@@ -43,7 +43,7 @@ class QdrantVectors:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        note = {"note": _NORMALISED} if self.distance == "Cosine" else {}
+        note = {"note": _NORMALISED} if _normalised(self.address, self.distance) else {}
         return {
             "path": str(self.address),
             "store": "qdrant",
@@ -78,8 +78,8 @@ class QdrantTarget:
 
     @property
     def words(self) -> str:
-        normalised = "; for the distance Cosine Qdrant keeps them at length 1" if self.distance == "Cosine" else ""
-        return f"the new collection {self.address}, with ids and payloads{normalised}"
+        short = "; for the distance Cosine Qdrant keeps them at length 1" * _normalised(self.address, self.distance)
+        return f"the new collection {self.address}, with ids and payloads{short}"
 
     def write(self, records: Records) -> None:
         """Fill a new collection; it is removed again where that fails."""
@@ -98,6 +98,11 @@ class QdrantTarget:
             except BaseException:
                 client.delete_collection(name)
                 raise
+
+
+def _normalised(address: Address, distance: str) -> bool:
+    """Whether vectors are kept at length 1; a folder keeps those for the distance Cosine as they were given."""
+    return address.is_server and distance == "Cosine"
 
 
 def open_qdrant(address: Address, column: str | None, group_by: str | None) -> QdrantVectors:
