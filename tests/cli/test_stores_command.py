@@ -32,7 +32,7 @@ def readings(result: Any) -> Any:
 
 
 def test_end_to_end_as_with_a_file(isotrope: Command, build: Build, tmp_path: Path) -> None:
-    rows = numbers(250, 8)
+    rows = numbers(205, 8)
     place = build(rows)
     np.save("rows.npy", rows)
     there, file = ["--vectors", place.address, *place.column], ["--vectors", "rows.npy"]
@@ -44,7 +44,7 @@ def test_end_to_end_as_with_a_file(isotrope: Command, build: Build, tmp_path: Pa
         assert done.code == 0, done
     assert isotrope("repair", "apply", "file", "rows.npy", "-o", "repaired.npy").code == 0
     done = isotrope("repair", "apply", "there", place.address, *place.column, "-o", place.target, "--json")
-    assert (done.json["rows"], done.json["columns"]) == (250, 6)
+    assert (done.json["rows"], done.json["columns"]) == (205, 6)
     np.testing.assert_allclose(place.back(), np.load("repaired.npy"), rtol=0, atol=1e-6)
     advice = isotrope("advise", place.address, *place.column, "--json")
     assert advice.json == isotrope("advise", "rows.npy", "--json").json
@@ -55,7 +55,7 @@ def test_end_to_end_as_with_a_file(isotrope: Command, build: Build, tmp_path: Pa
 
 
 def test_a_run_folder_and_what_it_says(isotrope: Command, postgres: Path, tmp_path: Path) -> None:
-    place = small_stores.pgvector(postgres, numbers(250, 8))
+    place = small_stores.pgvector(postgres, numbers(205, 8))
     done = isotrope("scan", place.address, *place.column, "--group-by", "language", "-o", "run")
     assert done.code == 0, done
     assert "#texts" in Path("run/findings.json").read_text()
@@ -63,13 +63,13 @@ def test_a_run_folder_and_what_it_says(isotrope: Command, postgres: Path, tmp_pa
     assert resumed.code == 0, resumed
 
 
-#: None of these may stand anywhere but in the address that was typed.
-SECRETS = ["hunter2", "hun/t@r2", "hunt r2", "h#nter2"]
+#: The parts of a password that is hard to tell from the address around it; none may stand anywhere else.
+WORDS = ["hunter", "qu33n", "zebra9", "w1ng"]
 
 
-@pytest.mark.parametrize("secret", SECRETS)
-def test_a_password_is_nowhere(isotrope: Command, postgres: Path, tmp_path: Path, secret: str) -> None:
-    place = small_stores.pgvector(postgres, numbers(250, 8))
+def test_a_password_is_nowhere(isotrope: Command, postgres: Path, tmp_path: Path) -> None:
+    secret = "{}/{}@{} {}".format(*WORDS)
+    place = small_stores.pgvector(postgres, numbers(205, 8))
     address = place.address.replace("postgres@", f"postgres:{secret}@")
     said = [
         isotrope("scan", address, *place.column),  # into a folder that gets its name from the address
@@ -93,12 +93,10 @@ def test_a_password_is_nowhere(isotrope: Command, postgres: Path, tmp_path: Path
     assert [result.code for result in wrong] == [2] * len(wrong), wrong
     files = list(tmp_path.rglob("*"))
     assert any(path.name == "report.html" for path in files)
-    parts = {secret, *secret.replace("/", " ").replace("@", " ").replace("#", " ").split()}
-    words = [part for part in parts if len(part) > 2]
     for result in said + wrong:
-        for word in words:
+        for word in WORDS:
             assert word not in result.out + result.err
     for path in files:
-        assert not any(word in str(path.relative_to(tmp_path)) for word in words)
+        assert not any(word in str(path.relative_to(tmp_path)) for word in WORDS)
         if path.is_file():
-            assert not any(word.encode() in path.read_bytes() for word in words), path
+            assert not any(word.encode() in path.read_bytes() for word in WORDS), path

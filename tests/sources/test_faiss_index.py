@@ -64,7 +64,9 @@ def test_kinds_that_give_nothing_back_are_refused(tmp_path: Path, kind: str) -> 
         ArraySource(written(tmp_path / "a.faiss", kind, False))
 
 
-@pytest.mark.parametrize(("kind", "ids"), [("Flat", False), ("IVF4,Flat", True), ("IDMap,Flat", True), ("IVF4,PQ4x4", False)])
+@pytest.mark.parametrize(
+    ("kind", "ids"), [("Flat", False), ("IVF4,Flat", True), ("IDMap,Flat", True), ("IVF4,PQ4x4", False)]
+)
 def test_the_new_index_is_what_faiss_would_write(tmp_path: Path, kind: str, ids: bool) -> None:
     source = ArraySource(written(tmp_path / "a.faiss", kind, ids))
     rows = read(tmp_path / "a.faiss")

@@ -61,7 +61,7 @@ def test_quoted_names_null_and_a_key_of_two_columns(postgres: Path, sql: Any) ->
     sql('DROP SCHEMA IF EXISTS "odd; --" CASCADE')
     sql('CREATE SCHEMA "odd; --"')
     sql('CREATE TABLE "odd; --"."my ""t"""(b text, a int, "v""; DROP" vector, PRIMARY KEY (a, b))')
-    sql("SET search_path = public, \"odd; --\"")
+    sql('SET search_path = public, "odd; --"')
     values = "('x', 2, '[5,6]'), ('y', 1, '[3,4]'), ('x', 1, '[1,2]'), ('z', 0, NULL)"
     sql(f'INSERT INTO "my ""t""" VALUES {values}')
     source = ArraySource(address(postgres, 'odd; --.my "t"'))

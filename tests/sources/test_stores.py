@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,6 @@ from isotrope.errors import InputError, MissingExtra, StoreError
 from isotrope.repairs import Whitening, apply_to_store
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.stores.address import parse
-from isotrope.sources.stores.store import package
 
 Build = Callable[[Rows], Place]
 
@@ -47,7 +47,11 @@ def test_rows_come_as_they_were_put_in(build: Build, count: int, width: int) -> 
     np.testing.assert_array_equal(later, rows[64:])
 
 
-@pytest.mark.parametrize(("build", "key"), [("lancedb", "language"), ("qdrant", "language.code"), ("pgvector", "language")], indirect=["build"])
+@pytest.mark.parametrize(
+    ("build", "key"),
+    [("lancedb", "language"), ("qdrant", "language.code"), ("pgvector", "language")],
+    indirect=["build"],
+)
 def test_groups(build: Build, key: str) -> None:
     source = source_of(build(numbers(50, 4)), group_by=key, batch_rows=20)
     found = [label for b in source.batches() if b.rows.group is not None for label in b.rows.group.tolist()]
@@ -121,9 +125,23 @@ def test_what_cannot_be_reached_is_one_sentence_without_secrets(address: str, tm
     assert list(tmp_path.iterdir()) == []  # the libraries would make a new store there
 
 
-def test_a_missing_package_names_its_command() -> None:
-    with pytest.raises(MissingExtra, match=r"pip install 'isotrope\[stores\]'"):
-        package("no_such_package", "reading it")
+@pytest.mark.parametrize(
+    ("package", "address"),
+    [
+        ("lancedb", "lancedb:{}#t"),
+        ("qdrant_client", "qdrant:{}#t"),
+        ("faiss", "faiss:{}/a"),
+        ("psycopg", "postgresql://h/d#t"),
+    ],
+)
+def test_a_missing_package_names_its_command(
+    package: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_text("something")
+    for name in [package, *(name for name in sys.modules if name.startswith(f"{package}."))]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingExtra, match=rf"'{package}'.*pip install 'isotrope\[stores\]'"):
+        ArraySource(address.format(tmp_path))
 
 
 def test_repaired_vectors_of_a_file_do_not_go_to_a_store(tmp_path: Path) -> None:

@@ -214,4 +214,4 @@ def _refuse_damaged(faiss: Any, path: str, index: Any, inner: Any, ids: Ids | No
 
 
 def _faiss() -> Any:
-    return package("faiss", "reading faiss indexes", "quantize")
+    return package("faiss", "reading faiss indexes")

@@ -88,8 +88,7 @@ class PgColumn:
 
 def open_pgvector(address: Address, column: str | None, group_by: str | None) -> PgColumn:
     """The column of vectors of a table; without a name, the only one of type vector or halfvec."""
-    from psycopg import sql
-
+    sql = package("psycopg.sql", "reading PostgreSQL")
     with connection(address) as server:
         relation = find_relation(server, address)
         column = _choose(address, relation, column)

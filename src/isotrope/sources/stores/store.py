@@ -74,12 +74,12 @@ def open_store(address: Address, column: str | None = None, group_by: str | None
         return opener(address, column, group_by)
 
 
-def package(name: str, what: str, extra: str = "stores") -> Any:
+def package(name: str, what: str) -> Any:
     """The store's own library, or the command that installs it."""
     try:
         return import_module(name)
     except ImportError:
-        raise MissingExtra(name.partition(".")[0], extra, what) from None
+        raise MissingExtra(name.partition(".")[0], "stores", what) from None
 
 
 @contextmanager
