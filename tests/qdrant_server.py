@@ -51,8 +51,8 @@ def server() -> Iterator[tuple[str, Any]]:
                 case "POST", [name, "points", "scroll"]:
                     want = models.ScrollRequest(**body)
                     points, after = memory.scroll(
-                        name, want.filter, want.limit or 10, offset=want.offset, with_payload=want.with_payload or False,
-                        with_vectors=want.with_vector or False,
+                        name, want.filter, want.limit or 10, offset=want.offset,
+                        with_payload=want.with_payload or False, with_vectors=want.with_vector or False,
                     )  # fmt: skip
                     return {"points": [p.model_dump(mode="json") for p in points], "next_page_offset": after}
                 case "PUT", [name, "points"]:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import small_stores
 from command import Command, one_sentence
+
+import small_stores
 from small_stores import Place, Rows
 
 Build = Callable[[Rows], Place]

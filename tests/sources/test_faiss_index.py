@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def test_quantised_kinds_are_approximations_and_say_so(tmp_path: Path, kind: str
 
 @pytest.mark.parametrize("kind", ["LSH", "IVF4,PQ4x4fs", "PQ4x4fs", "PCA4,L2norm,Flat"])
 def test_kinds_that_give_nothing_back_are_refused(tmp_path: Path, kind: str) -> None:
-    with pytest.raises(InputError, match="gives no vectors back|cannot undo"):
+    with pytest.raises(InputError, match=r"gives no vectors back|cannot undo"):
         ArraySource(written(tmp_path / "a.faiss", kind, False))
 
 
@@ -103,7 +104,5 @@ def test_damaged_files_are_refused_or_read(tmp_path: Path, kind: str) -> None:
             for at in rng.integers(min(len(damaged), 300 if trial % 3 == 1 else len(damaged)), size=3):
                 damaged[at] = rng.integers(256)
         path.write_bytes(damaged)
-        try:
-            read(path)
-        except InputError as error:
-            assert "\n" not in str(error)
+        with suppress(InputError):  # a number may be changed and still be one; anything but these two fails here
+            assert read(path).shape[1] > 0

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import small_stores
 
+import small_stores
 from isotrope.errors import InputError, StoreError
 from isotrope.repairs import Centering, Whitening, apply_to_store
 from isotrope.sources.arrays import ArraySource
@@ -90,7 +90,7 @@ def test_refusals(postgres: Path, sql: Any) -> None:
     sql("INSERT INTO odd (id, d) VALUES (1, '[1,2]'), (2, '[1,2,3]')")
     source = ArraySource(address(postgres, "odd"), column="d")
     assert source.width == 2
-    with pytest.raises(InputError, match="row 1 .* has 3 numbers, expected 2"):
+    with pytest.raises(InputError, match=r"row 1 .* has 3 numbers, expected 2"):
         rows_of(source)
     with pytest.raises(InputError, match="2 without"):
         ArraySource(address(postgres, "odd"), column="a")

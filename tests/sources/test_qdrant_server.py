@@ -22,6 +22,7 @@ ROWS = np.random.default_rng(0).normal(1, 1, (2500, 8)).astype(np.float32)
 @pytest.fixture
 def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Any]]:
     from qdrant_client import models
+
     from qdrant_server import KEY, server
 
     monkeypatch.setenv("QDRANT_API_KEY", KEY)

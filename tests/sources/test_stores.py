@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import small_stores
-from small_stores import Place, Rows
 
+import small_stores
 from isotrope.errors import InputError, MissingExtra, StoreError
 from isotrope.repairs import Whitening, apply_to_store
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.stores.address import parse
+from small_stores import Place, Rows
 
 Build = Callable[[Rows], Place]
 
