@@ -18,11 +18,15 @@ from isotrope import __version__
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors")
 
 #: What must not be written down: a password in an address, a token of the hub, the value of an option for either.
+#: A password may hold what an address may not (/ and @), so behind a colon all up to the last @ is taken for it.
 _SECRETS = (
-    (re.compile(r"(?<=://)[^/\s@]+@"), "***@"),
+    (re.compile(r"(?<=://)(?:[^/\s@]*@|[^/\s@:]*:\S*@)+"), "***@"),
     (re.compile(r"\bhf_[A-Za-z0-9]{16,}"), "hf_***"),
     (re.compile(r"(?i)((?:token|password|secret|api[_-]?key)=)[^&\s]+"), r"\1***"),
 )
+
+#: The same in an argument, which is one address and nothing else: its password may hold spaces too.
+_USER = re.compile(r"(?s)(?<=://)[^/\s@:]*:(.*)@")
 
 
 def masked(arguments: Sequence[str]) -> str:
@@ -30,14 +34,30 @@ def masked(arguments: Sequence[str]) -> str:
 
     >>> masked(["/bin/isotrope", "scan", "https://me:word@host/a.npy"])
     "isotrope scan 'https://***@host/a.npy'"
+    >>> masked(["isotrope", "scan", "postgresql://me:pass word/@host/db"])
+    "isotrope scan 'postgresql://***@host/db'"
     >>> masked(["/lib/isotrope/__main__.py", "scan"])
     'isotrope scan'
     """
     program = Path(arguments[0])
     command = [program.parent.name if program.name == "__main__.py" else program.name, *arguments[1:]]
+    return shlex.join(hidden(_USER.sub("***@", part)) for part in command)
+
+
+def hidden(text: str, arguments: Sequence[str] = ()) -> str:
+    """A text without the secrets in it, nor the passwords that are in arguments which it may quote.
+
+    >>> hidden("there is no file a:/me:pass word@host", ["postgresql://me:pass word@host"])
+    'there is no file a:/me:***@host'
+    >>> hidden("postgresql://me:wo/r@d@host/db?password=word is not there")
+    'postgresql://***@host/db?password=*** is not there'
+    """
+    for argument in arguments:
+        if (found := _USER.search(argument)) is not None:
+            text = text.replace(f":{found[1]}@", ":***@")
     for pattern, instead in _SECRETS:
-        command = [pattern.sub(instead, part) for part in command]
-    return shlex.join(command)
+        text = pattern.sub(instead, text)
+    return text
 
 
 def provenance(started: datetime, settings: dict[str, Any], resumed: int) -> dict[str, Any]:

@@ -23,10 +23,12 @@ Text: TypeAlias = Annotated[
 ]
 Vectors: TypeAlias = Annotated[
     str | None,
-    typer.Option(help="npy, npz, safetensors, parquet, arrow, HDF5; a file or a folder.", rich_help_panel=_ROWS),
+    typer.Option(
+        help="File or folder of npy, npz, safetensors, parquet, arrow, HDF5, faiss; or a store.", rich_help_panel=_ROWS
+    ),
 ]
 Column: TypeAlias = Annotated[
-    str | None, typer.Option(help="Column or array to read, where a file has several.", rich_help_panel=_ROWS)
+    str | None, typer.Option(help="Column or array to read, where there are several.", rich_help_panel=_ROWS)
 ]
 Split: TypeAlias = Annotated[str | None, typer.Option(help="Split of a dataset.", rich_help_panel=_ROWS)]
 Pooling: TypeAlias = Annotated[

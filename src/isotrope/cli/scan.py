@@ -44,7 +44,7 @@ def scan(
         str | None, typer.Option(help="A named corpus: python-manual, or a dataset id.", rich_help_panel=_TEXT)
     ] = None,
     column: Annotated[
-        str | None, typer.Option(help="Column or array to read, where a file has several.", rich_help_panel=_TEXT)
+        str | None, typer.Option(help="Column or array to read, where there are several.", rich_help_panel=_TEXT)
     ] = None,
     split: Annotated[str | None, typer.Option(help="Split of a dataset.", rich_help_panel=_TEXT)] = None,
     unit: Annotated[
@@ -62,7 +62,10 @@ def scan(
     ] = None,
     vectors: Annotated[
         str | None,
-        typer.Option(help="npy, npz, safetensors, parquet, arrow, HDF5; a file or a folder.", rich_help_panel=_WHAT),
+        typer.Option(
+            help="File or folder of npy, npz, safetensors, parquet, arrow, HDF5, faiss; or a store.",
+            rich_help_panel=_WHAT,
+        ),
     ] = None,
     pooling: Annotated[
         str | None,

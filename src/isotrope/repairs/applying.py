@@ -1,8 +1,8 @@
-"""A fitted repair applied to every row of a source, into a file, in constant memory."""
+"""A fitted repair applied to every row of a source, into a file or back into a store, in constant memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError
 from isotrope.repairs.repair import Repair
 from isotrope.row_files import refuse_target, write_rows
+from isotrope.sources.arrays import default_rows
 from isotrope.sources.batch import Source
+from isotrope.sources.blocks import NARROW
+from isotrope.sources.stores.store import Records, Store, Target
 from isotrope.statistics.block import to_numpy
 
 
@@ -35,12 +38,39 @@ def apply_to_file(repair: Repair, source: Source, path: str | Path) -> int:
     refuse_target(target)
     if len(source.layers) != 1:
         raise InputError(f"the source has {len(source.layers)} layers, expected one: a repair is of one space.")
-    if source.width != repair.n_features_in_:
+    _refuse_width(repair, source.width)
+    return write_rows(target, repaired(repair, source))
+
+
+def apply_to_store(
+    repair: Repair, store: Store, target: Target, tell: Callable[[int, int | None], None] | None = None
+) -> int:
+    """Write the repaired vectors of a store to a new place in it, beside what belongs to each; their number.
+
+    target: from `store.target`. tell: called with the rows done so far, and their total.
+    """
+    _refuse_width(repair, store.block.width)
+    dtype = np.dtype(np.float32 if store.block.dtype in NARROW else np.float64)
+    done = 0
+
+    def records() -> Records:
+        nonlocal done
+        for keys, vectors in store.records(default_rows(store.block.width)):
+            yield keys, _image(repair, vectors.astype(dtype), done)
+            done += len(vectors)
+            if tell is not None:
+                tell(done, store.block.rows)
+
+    target.write(records())
+    return done
+
+
+def _refuse_width(repair: Repair, width: int) -> None:
+    if width != repair.n_features_in_:
         raise InputError(
-            f"got rows of width {source.width}, expected {repair.n_features_in_}: give rows of the width that the "
+            f"got rows of width {width}, expected {repair.n_features_in_}: give rows of the width that the "
             "repair was fitted on."
         )
-    return write_rows(target, repaired(repair, source))
 
 
 def repaired(repair: Repair, source: Source) -> Iterator[NDArray[np.floating[Any]]]:
@@ -49,11 +79,7 @@ def repaired(repair: Repair, source: Source) -> Iterator[NDArray[np.floating[Any
     for batch in source.batches():
         (found,) = batch.layers.values()
         rows = to_numpy(found.detach() if hasattr(found, "detach") else found)
-        _refuse_nonfinite(rows, row, "holds NaN or inf")
-        with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and told by the row
-            image = np.ascontiguousarray(repair.map_(rows))
-        _refuse_nonfinite(image, row, f"becomes too large for {image.dtype} under this repair")
-        yield image
+        yield _image(repair, rows, row)
         row += len(rows)
         texts = source.unit == "texts" and batch.rows.position is None
     if texts and source.total not in (None, row):
@@ -61,6 +87,15 @@ def repaired(repair: Repair, source: Source) -> Iterator[NDArray[np.floating[Any
             f"{source.total:,} texts gave {row:,} rows, expected one row for each: some have no token to pool; "
             "remove them, or keep special tokens."
         )
+
+
+def _image(repair: Repair, rows: NDArray[Any], first: int) -> NDArray[np.floating[Any]]:
+    """The repaired rows, the first of which is number `first`."""
+    _refuse_nonfinite(rows, first, "holds NaN or inf")
+    with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and told by the row
+        image = np.ascontiguousarray(repair.map_(rows))
+    _refuse_nonfinite(image, first, f"becomes too large for {image.dtype} under this repair")
+    return image
 
 
 def _refuse_nonfinite(rows: NDArray[Any], first: int, what: str) -> None:

@@ -1,4 +1,4 @@
-"""Vectors that someone already has: an array in memory, or files of many formats read in constant memory."""
+"""Vectors that someone already has: an array in memory, files of many formats, or a store, read in constant memory."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from isotrope.sources.array_files import open_hdf5, open_npy, open_npz, open_saf
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.sources.blocks import NARROW, Block, Entry, Piece, dtype_label, entry_block, readable
 from isotrope.sources.provenance import file_facts
+from isotrope.sources.stores.address import FAISS_ENDING, parse
+from isotrope.sources.stores.store import Store, open_store
 from isotrope.sources.table_files import open_ipc, open_parquet
 
 #: How each kind of file is opened: (path, column, group_by) -> blocks.
@@ -33,16 +35,19 @@ OPENERS: dict[str, Callable[[Path, str | None, str | None], list[Block]]] = {
     ".hdf5": open_hdf5,
 }
 
-_KNOWN = ", ".join(OPENERS)
+#: The endings of files that hold vectors.
+ENDINGS = (*OPENERS, FAISS_ENDING)
+
+_KNOWN = ", ".join(ENDINGS)
 
 _BATCH_BYTES = 4 << 20
 _MIN_BATCH_ROWS, _MAX_BATCH_ROWS = 256, 8192
 
 
 class ArraySource:
-    """Rows (n, d) of an array, a torch tensor, a file, a list of files or a folder of files, in order.
+    """Rows (n, d) of an array, a torch tensor, a file, a folder of files or a store, or of a list of these, in order.
 
-    column: the array of a npz, safetensors or HDF5 file, or the column of a parquet or arrow file.
+    column: the array of a npz, safetensors or HDF5 file, or the column of a parquet or arrow file or of a store.
     group_by: a column, or an array of integers in the same file, whose values become the rows' groups.
     batch_rows: rows per batch, by default about 4 MiB of float32. exact: float64 whatever is stored.
 
@@ -71,25 +76,35 @@ class ArraySource:
         self.column = column
         self.group_by = group_by
         self.paths = _paths(data)
+        self._stores: dict[str, Store] = {}
         self._blocks = (
             [_memory_block(data, column, group_by)]
             if self.paths is None
-            else [block for path in self.paths for block in _open(path, column, group_by)]
+            else [block for path in self.paths for block in self._open(path)]
         )
         self.layers: list[Layer] = [0]
         self.width = _common_width(self._blocks)
         self.total = sum(block.rows for block in self._blocks)
-        self.batch_rows = batch_rows or min(_MAX_BATCH_ROWS, max(_MIN_BATCH_ROWS, _BATCH_BYTES // (4 * self.width)))
+        self.batch_rows = batch_rows or default_rows(self.width)
         narrow = not exact and all(block.dtype in NARROW for block in self._blocks)
         self.dtype = np.dtype(np.float32 if narrow else np.float64)
+
+    @property
+    def store(self) -> Store | None:
+        """The store that all rows are from, None for files and arrays."""
+        return next(iter(self._stores.values())) if len(self._stores) == len(self._blocks) == 1 else None
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """Batch number k holds the rows from k * batch_rows on, across files; earlier ones are not read."""
         row = start * self.batch_rows
+        left_out = sum(store.left_out for store in self._stores.values())
         for parts in _regroup(self._pieces(row), self.batch_rows):
             values, groups = self._join(parts)
             sequence = np.arange(row, row + len(values), dtype=np.uint64)
-            yield Batch({0: values}, Rows(sequence, group=groups), {"rows": len(values)})
+            counts = {"rows": len(values)}
+            if left_out and row == 0:  # they come in no batch, and are counted once
+                counts["rows_without_vector"] = left_out
+            yield Batch({0: values}, Rows(sequence, group=groups), counts)
             row += len(values)
 
     def describe(self) -> dict[str, Any]:
@@ -99,7 +114,10 @@ class ArraySource:
             "rows": self.total,
             "width": self.width,
             "dtype": ", ".join(sorted({block.dtype for block in self._blocks})),
-            "files": [file_facts(path) for path in self.paths or []],
+            "files": [
+                dict(self._stores[path].facts) if path in self._stores else file_facts(path)
+                for path in self.paths or []
+            ],
             "column": self.column,
             "group_by": self.group_by,
         }
@@ -107,6 +125,12 @@ class ArraySource:
     def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
         """None: vectors have no tokens."""
         return None
+
+    def _open(self, given: str) -> list[Block]:
+        if (address := parse(given)) is not None:
+            self._stores[given] = open_store(address, self.column, self.group_by)
+            return [self._stores[given].block]
+        return _open(given, self.column, self.group_by)
 
     def _pieces(self, start: int) -> Iterator[Piece]:
         for block in self._blocks:
@@ -121,6 +145,15 @@ class ArraySource:
         np.concatenate([part for part, _ in parts], out=values, casting="same_kind")
         groups = [labels for _, labels in parts if labels is not None]
         return values, np.concatenate(groups) if groups else None
+
+
+def default_rows(width: int) -> int:
+    """How many rows are read at a time: about 4 MiB of float32.
+
+    >>> default_rows(384)
+    2730
+    """
+    return min(_MAX_BATCH_ROWS, max(_MIN_BATCH_ROWS, _BATCH_BYTES // (4 * width)))
 
 
 def _counted(block: Block, start: int, size: int) -> Iterator[Piece]:
@@ -172,7 +205,7 @@ def _files(path: str) -> list[str]:
         return [path]
     with readable(path):
         names = sorted(os.listdir(path))
-    files = [os.path.join(path, name) for name in names if _suffix(name) in OPENERS]
+    files = [os.path.join(path, name) for name in names if _suffix(name) in ENDINGS]
     if not files:
         raise InputError(f"the folder {path} holds no file of vectors, expected {_KNOWN}: check the folder.")
     return files
