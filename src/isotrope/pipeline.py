@@ -7,8 +7,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from isotrope.measures import Measure, select
 from isotrope.measures.cost import duration, seconds, seconds_after, side_by_side
 from isotrope.measures.intervals import Groups
 from isotrope.measures.readings import Nulls, read, read_across, statistic
-from isotrope.provenance import provenance
+from isotrope.provenance import begin, provenance
 from isotrope.report import add_report
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Layer, Source
@@ -102,10 +102,11 @@ def scan(
     if resume and output is None:
         raise InputError("there is nothing to resume without a run folder; name it as the output.")
     run = Run(output) if output is not None else None
-    if run is not None:
-        run.prepare(resume=resume)
-    source = reading.open()
-    return scan_source(source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=progress)
+    with nullcontext() if run is None else run.held(resume=resume):
+        source = reading.open()
+        return scan_source(
+            source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=progress
+        )
 
 
 def choose(measures: str | list[str] | None, *, sample: int = 20_000, seed: int = 0) -> Options:
@@ -149,7 +150,7 @@ def scan_source(
     """Run a source through all stages; with a run folder, write it, keeping checkpoints on the way."""
     if not checkpoint_every >= 0:
         raise InputError(f"checkpoints every {checkpoint_every} seconds are not possible; give 0 or more.")
-    started = datetime.now(timezone.utc)
+    started = begin()
     task = checkpoints.task_of(source, _settings(source, options))
     collection = Collection(options.wanted)
     if run is not None and resume:

@@ -6,12 +6,13 @@ import platform
 import re
 import shlex
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from isotrope import __version__
 
@@ -40,14 +41,26 @@ def masked(arguments: Sequence[str]) -> str:
     return shlex.join(command)
 
 
-def provenance(started: datetime, settings: dict[str, Any], resumed: int) -> dict[str, Any]:
+class Begun(NamedTuple):
+    """When something began: by the clock on the wall, which may be set, and by one that only runs on."""
+
+    at: datetime
+    ticks: float
+
+
+def begin() -> Begun:
+    """Now."""
+    return Begun(datetime.now(timezone.utc), time.monotonic())
+
+
+def provenance(begun: Begun, settings: dict[str, Any], resumed: int) -> dict[str, Any]:
     """What is needed to repeat a run. resumed: the batches that an earlier process had done."""
-    ended = datetime.now(timezone.utc)
+    seconds = time.monotonic() - begun.ticks
     return {
         "command": masked(sys.argv),
-        "started": started.isoformat(timespec="seconds"),
-        "ended": ended.isoformat(timespec="seconds"),
-        "seconds": round((ended - started).total_seconds(), 3),
+        "started": begun.at.isoformat(timespec="seconds"),
+        "ended": (begun.at + timedelta(seconds=seconds)).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 3),
         "resumed_at_batch": resumed or None,
         "versions": _versions(),
         "platform": platform.platform(),

@@ -35,13 +35,14 @@ def apply(
     """
     given = locals()
     from isotrope.cli.terminal import Bar, console
+    from isotrope.locks import claimed
     from isotrope.repairs import apply_to_file, load_repair
     from isotrope.row_files import refuse_target
     from isotrope.sources.watched import Watched
 
     refuse_target(output)
     fitted = load_repair(folder)
-    with Bar(quiet=json) as bar:
+    with claimed(output), Bar(quiet=json) as bar:
         bar("opening", 0, None)
         source = space.open_space(given, precision="fast", in_order=True)
         notes = list(differences(fitted.fitted_on_, source.describe()))
