@@ -199,7 +199,8 @@ class Findings:
         """The findings that `to_json` gave."""
         try:
             data = json.loads(text)
-        except ValueError as error:
+            json.dumps(data, ensure_ascii=False).encode()  # half a surrogate pair, which no file can hold
+        except (ValueError, RecursionError) as error:
             raise StoreError(f"it is not JSON ({error}); run the scan again.") from error
         if not isinstance(data, dict):
             raise StoreError("it is not a JSON object; run the scan again.")

@@ -51,7 +51,9 @@ def _number(rng: random.Random, data: bytearray, _: Sequence[bytes]) -> None:
     if len(data) >= size:
         # Headers stand at the beginning, those of parquet, arrow and zip at the end.
         span = min(len(data) - size, 200)
-        at = rng.choice((rng.randint(0, span), len(data) - size - rng.randint(0, span), rng.randint(0, len(data) - size)))
+        at = rng.choice(
+            (rng.randint(0, span), len(data) - size - rng.randint(0, span), rng.randint(0, len(data) - size))
+        )
         struct.pack_into(form, data, at, rng.choice(_HUGE) & (256**size - 1))
 
 

@@ -60,9 +60,9 @@ def _npz(_: Path) -> list[bytes]:
 def _safetensors(_: Path) -> list[bytes]:
     from safetensors.numpy import save
 
-    return [save({"a": ROWS}), save({"a": ROWS, "b": ROWS.astype(np.float64), "c": np.arange(5)}, {"format": "np"})][:1] + [
-        save({"a": ROWS, "b": ROWS.astype(np.float16), "c": np.arange(5)}, {"format": "np"})
-    ]
+    return [save({"a": ROWS}), save({"a": ROWS, "b": ROWS.astype(np.float64), "c": np.arange(5)}, {"format": "np"})][
+        :1
+    ] + [save({"a": ROWS, "b": ROWS.astype(np.float16), "c": np.arange(5)}, {"format": "np"})]
 
 
 def _table() -> Any:
@@ -152,7 +152,10 @@ def _text_tables(write: Callable[[Any, Any], object]) -> Callable[[Path], list[b
     def seeds(_: Path) -> list[bytes]:
         import pyarrow as pa
 
-        tables = [pa.table({"text": ["a", "b", None], "n": [1, 2, 3]}), pa.table({"text": pa.array(["a", "a"]).dictionary_encode()})]
+        tables = [
+            pa.table({"text": ["a", "b", None], "n": [1, 2, 3]}),
+            pa.table({"text": pa.array(["a", "a"]).dictionary_encode()}),
+        ]
         return [_buffer(partial(write, table)) for table in tables]
 
     return seeds
@@ -203,7 +206,13 @@ def _sounds(_: Path) -> list[bytes]:
     import soundfile
 
     wave = np.sin(np.arange(3000) / 9).astype(np.float32) * 0.5
-    kinds = [("WAV", "PCM_16", 1), ("WAV", "FLOAT", 2), ("FLAC", "PCM_16", 1), ("OGG", "VORBIS", 1), ("AIFF", "PCM_16", 1)]
+    kinds = [
+        ("WAV", "PCM_16", 1),
+        ("WAV", "FLOAT", 2),
+        ("FLAC", "PCM_16", 1),
+        ("OGG", "VORBIS", 1),
+        ("AIFF", "PCM_16", 1),
+    ]
     made = []
     for form, subtype, channels in kinds:
         samples = np.repeat(wave[:, None], channels, axis=1)
@@ -238,7 +247,13 @@ def _read_media_table(path: Path) -> None:
 def _media_table(_: Path) -> list[bytes]:
     import pyarrow as pa
 
-    return [_buffer(partial(_write_parquet, pa.table({"image": [{"bytes": b"abc", "path": None}, {"bytes": None, "path": "x"}]})))]
+    return [
+        _buffer(
+            partial(
+                _write_parquet, pa.table({"image": [{"bytes": b"abc", "path": None}, {"bytes": None, "path": "x"}]})
+            )
+        )
+    ]
 
 
 TARGETS["images"] = Target("", _images, _read_image)
@@ -344,64 +359,68 @@ def _read_checkpoint(name: str, path: Path) -> None:
     from isotrope.store import Run
 
     run = path.parent / "stopped"
-    shutil.rmtree(run, ignore_errors=True)
-    shutil.copytree(_KEPT["stopped"], run)
     place = run / "checkpoint/00000001"
-    shutil.copyfile(path, place / name)
+    place.mkdir(parents=True, exist_ok=True)
+    for file in ("state.json", "layer_0.safetensors"):
+        shutil.copyfile(path if file == name else _KEPT["stopped"] / "checkpoint/00000001" / file, place / file)
     task: dict[str, Any] = {"source": {}, "settings": {}}
     try:
         checkpoints.resumed(Run(run), task, Wanted(sample=4))
-    except IsotropeError:
+    except IsotropeError as refused:
         try:
             state = json.loads((place / "state.json").read_bytes())
             state["files"]["layer_0"] = sha256(place / "layer_0.safetensors")
             (place / "state.json").write_text(sealed(state))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            raise
+            raise refused from None
         checkpoints.resumed(Run(run), task, Wanted(sample=4))
 
 
-def _repair_seed(name: str, *kinds: str) -> Callable[[Path], list[bytes]]:
-    def seeds(folder: Path) -> list[bytes]:
-        from isotrope.repairs import REPAIRS
+def _repairs() -> dict[str, Any]:
+    from isotrope.repairs import AllButTheTop, Centering, ClusterIsotropy, SoftDecay, Whitening
 
+    return {"whitening": Whitening(), "top": AllButTheTop(1), "centering": Centering(scaled=True),
+            "softdecay": SoftDecay(normalize=True), "clusters": ClusterIsotropy(clusters=2, directions=1)}  # fmt: skip
+
+
+def _repair_seed(name: str) -> Callable[[Path], list[bytes]]:
+    def seeds(folder: Path) -> list[bytes]:
         rows = np.random.default_rng(0).normal(size=(60, 3)) + 1
         made = []
-        for kind in kinds:
-            REPAIRS.get(kind)().fit(rows).save(folder / f"repair-{kind}")
-            _KEPT[kind] = folder / f"repair-{kind}"
-            made.append((_KEPT[kind] / name).read_bytes())
+        for kind, repair in _repairs().items():
+            repair.fit(rows).save(folder / kind)
+            _KEPT[kind] = folder / kind
+            made.append((folder / kind / name).read_bytes())
         return made
 
     return seeds
 
 
-def _read_repair(name: str, kinds: Sequence[str], path: Path) -> None:
+def _read_repair(name: str, path: Path) -> None:
     """As it is, and with a checksum that belongs to the damaged files."""
     from isotrope.errors import IsotropeError
     from isotrope.repairs import load_repair
     from isotrope.repairs.saved import ARRAYS, CONFIG, _checksum
 
-    for kind in kinds:
-        folder = path.parent / "repair"
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(_KEPT[kind], folder)
-        shutil.copyfile(path, folder / name)
+    folder = path.parent / "repair"
+    folder.mkdir(exist_ok=True)
+    kinds = list(_repairs())
+    # The kind that the damaged file comes from, or any where that can no longer be told.
+    whole = next((kind for kind in kinds if (_KEPT[kind] / name).read_bytes()[:150] == path.read_bytes()[:150]), None)
+    kind = whole or kinds[path.stat().st_size % len(kinds)]
+    for file in (CONFIG, ARRAYS):
+        shutil.copyfile(path if file == name else _KEPT[kind] / file, folder / file)
+    try:
+        load_repair(folder)
+    except IsotropeError as refused:
         try:
-            load_repair(folder)
-        except IsotropeError:
-            try:
-                config = json.loads((folder / CONFIG).read_bytes())
-                config.pop("checksum", None)
-                config["checksum"] = _checksum(config, folder / ARRAYS)
-                (folder / CONFIG).write_text(json.dumps(config))
-            except (ValueError, TypeError, AttributeError, RecursionError):
-                continue
-            try:
-                found = load_repair(folder)
-                found.transform(ROWS)
-            except IsotropeError:
-                pass
+            config = json.loads((folder / CONFIG).read_bytes())
+            config.pop("checksum", None)
+            config["checksum"] = _checksum(config, folder / ARRAYS)
+            (folder / CONFIG).write_text(json.dumps(config))
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            raise refused from None
+        load_repair(folder).transform(ROWS)
 
 
 def _weights_seed(folder: Path) -> list[bytes]:
@@ -428,8 +447,7 @@ TARGETS["checkpoint arrays"] = Target(
     "", _checkpoint_seed("layer_0.safetensors"), partial(_read_checkpoint, "layer_0.safetensors")
 )
 for _name, _file in (("config", "config.json"), ("arrays", "repair.safetensors")):
-    _kinds = ("whitening", "clusters")
-    TARGETS[f"repair {_name}"] = Target("", _repair_seed(_file, *_kinds), partial(_read_repair, _file, _kinds))
+    TARGETS[f"repair {_name}"] = Target("", _repair_seed(_file), partial(_read_repair, _file))
 TARGETS["token weights"] = Target("", _weights_seed, _read_weights)
 
 
@@ -443,7 +461,7 @@ def _read_pairs(path: Path) -> None:
     from isotrope.evaluation.pairs import read_sets
 
     (path.parent / "sts").mkdir(exist_ok=True)
-    path.replace(path.parent / "sts/sts-b.test.tsv")
+    path.replace(path.parent / "sts/sts-b-test.csv")
     read_sets(None, path.parent, "concatenated")
 
 
@@ -497,7 +515,9 @@ def _read_study(path: Path) -> None:
 def _glue_run_seed(folder: Path) -> list[bytes]:
     from isotrope.evaluation.glue_runs import GlueRun, run_file, write_run
 
-    run = GlueRun("rte", "base", 0, {"accuracy": 0.5}, [0.5], 1, [0.1], 2, 1.0, {"train": 2}, [], {"pretrained": {"median": 1.0}})
+    run = GlueRun(
+        "rte", "base", 0, {"accuracy": 0.5}, [0.5], 1, [0.1], 2, 1.0, {"train": 2}, [], {"pretrained": {"median": 1.0}}
+    )
     write_run(folder, run)
     return [run_file(folder, "rte", "base", 0).read_bytes()]
 
@@ -521,11 +541,15 @@ def _read_beside(path: Path) -> None:
     script_json(beside(folder))
 
 
-_ADVICE = b'{"advice": [], "scores": [{"set": "sts13", "repair": "none", "spearman": 80.6, "x": [1]}], "differences": null}'
+_ADVICE = (
+    b'{"advice": [], "scores": [{"set": "sts13", "repair": "none", "spearman": 80.6, "x": [1]}], "differences": null}'
+)
 TARGETS["sentence pairs"] = Target("", _plain(_PAIRS), _read_pairs)
 TARGETS["glue task"] = Target("", _plain(_GLUE), _read_glue)
 TARGETS["beir corpus"] = Target(
-    "", _plain(b'{"_id": "d", "title": "Rain", "text": "falls."}\n{"_id": 3, "text": "x"}\n'), partial(_read_beir, "corpus.jsonl")
+    "",
+    _plain(b'{"_id": "d", "title": "Rain", "text": "falls."}\n{"_id": 3, "text": "x"}\n'),
+    partial(_read_beir, "corpus.jsonl"),
 )
 TARGETS["beir judgements"] = Target(
     "", _plain(b"query-id\tcorpus-id\tscore\nq\td\t1\n", b"q 0 d 1\n"), partial(_read_beir, "qrels/test.tsv")
@@ -574,5 +598,11 @@ def _read_gate(path: Path) -> None:
 
 TARGETS["gguf"] = Target(".gguf", _gguf, _read_gguf)
 TARGETS["gate"] = Target(
-    "", _plain(b"mean_cosine > 0.5"[:0] + b"layer[0].mean_cosine > 0.5", b"layer[-2].mean_cosine.low <= -1e-3", b"layer[ 0 ] . mean_cosine==.5"), _read_gate
+    "",
+    _plain(
+        b"mean_cosine > 0.5"[:0] + b"layer[0].mean_cosine > 0.5",
+        b"layer[-2].mean_cosine.low <= -1e-3",
+        b"layer[ 0 ] . mean_cosine==.5",
+    ),
+    _read_gate,
 )

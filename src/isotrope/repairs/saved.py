@@ -47,15 +47,15 @@ def read(folder: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         with told(path / CONFIG):
             config = json.loads((path / CONFIG).read_bytes())
         version, checksum = config["format"], config.pop("checksum")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _changed(path) from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise changed(path) from error
     if isinstance(version, int) and version > FORMAT:
         raise StoreError(
             f"the repair in {str(folder)!r} has format {version}, this isotrope reads up to {FORMAT}; "
             "update isotrope (pip install -U isotrope)."
         )
     if not (path / ARRAYS).is_file() or _checksum(config, path / ARRAYS) != checksum:
-        raise _changed(path)
+        raise changed(path)
     return config, read_arrays(path / ARRAYS)
 
 
@@ -82,7 +82,8 @@ def _checksum(config: Mapping[str, Any], arrays: Path) -> str:
     return digest.hexdigest()
 
 
-def _changed(path: Path) -> StoreError:
+def changed(path: Path) -> StoreError:
+    """The error for a folder that is not as it was written."""
     return StoreError(f"the repair saved in {str(path)!r} was cut short or edited; fit and save it again.")
 
 

@@ -39,8 +39,10 @@ def beside(folder: Path) -> dict[str, Any]:
 
 def _json(path: Path, notes: list[str]) -> Any:
     try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        found = json.loads(path.read_bytes())
+        json.dumps(found, allow_nan=False)  # JSON itself knows no infinity, Python's reader does
+        return found
+    except (OSError, ValueError, RecursionError):
         notes.append(f"{path.name} lies in the run folder, and could not be read as JSON.")
         return None
 

@@ -14,6 +14,9 @@ from isotrope.sources.models import Loaded
 
 UNIT = "images"
 
+#: Pixels beyond which an image is not unpacked; Pillow warns from about there on.
+MOST_PIXELS = 90_000_000
+
 
 def clips(loaded: Loaded, item: Item, counts: Counter[str]) -> Iterator[Clip]:
     """One clip for an image; none for one that cannot be read, which is counted."""
@@ -38,6 +41,8 @@ def read(data: Any) -> Any | None:
         raise MissingExtra("pillow", "vision", "reading images") from None
     try:
         image = data if isinstance(data, Image.Image) else Image.open(as_file(data))
+        if image.width * image.height > MOST_PIXELS:  # told from its header, before anything is unpacked
+            return None
         return ImageOps.exif_transpose(image).convert("RGB")
     except (OSError, ValueError, SyntaxError, TypeError, AttributeError, Image.DecompressionBombError):
         return None

@@ -16,7 +16,7 @@ from isotrope.sources.modality import WORDS
 from isotrope.sources.provenance import file_facts
 from isotrope.sources.text_columns import did_you_mean
 from isotrope.sources.text_datasets import dataset_rows, load_split
-from isotrope.sources.text_files import walk
+from isotrope.sources.text_files import arrow_errors, plain_rows, walk
 
 #: Endings of files.
 SUFFIXES = {
@@ -194,8 +194,9 @@ def _from_tables(place: Path, paths: list[Path], column: str | None, group_by: s
     columns = list(dict.fromkeys(filter(None, (chosen, group_by))))
 
     def read() -> Iterator[Cell]:
-        for batch in table.to_batches(columns=columns, batch_size=_ROWS, batch_readahead=1, fragment_readahead=1):
-            yield from _cells(batch.to_pylist(), chosen, group_by)
+        with arrow_errors(place):
+            for batch in table.to_batches(columns=columns, batch_size=_ROWS, batch_readahead=1, fragment_readahead=1):
+                yield from _cells(plain_rows(batch), chosen, group_by)
 
     def facts() -> dict[str, Any]:
         return {"kind": form, "path": str(place), "files": [file_facts(p) for p in paths]} | _asked(chosen, group_by)

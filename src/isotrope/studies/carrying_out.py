@@ -131,13 +131,16 @@ def _part(folder: Path) -> Part:
     import pandas as pd
 
     index = _read(folder / _PART)
-    tables = [
-        Table(t["name"], t["title"], pd.DataFrame(_read(inside(folder, f"{t['name']}.json")), columns=t["columns"]))
-        for t in index["tables"]
-    ]
-    claims = [Claim(**_numbers(claim)) for claim in index["claims"]]
-    figures = [Drawn(**drawn) for drawn in index["figures"]]
-    return Part(index["name"], f"{folder.parent.name}/{folder.name}", tables, claims, figures)
+    try:
+        tables = [
+            Table(t["name"], t["title"], pd.DataFrame(_read(inside(folder, f"{t['name']}.json")), columns=t["columns"]))
+            for t in index["tables"]
+        ]
+        claims = [Claim(**_numbers(claim)) for claim in index["claims"]]
+        figures = [Drawn(**drawn) for drawn in index["figures"]]
+        return Part(index["name"], f"{folder.parent.name}/{folder.name}", tables, claims, figures)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _damaged(folder / _PART) from error
 
 
 def _numbers(claim: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,5 +151,9 @@ def _read(path: Path) -> Any:
     with told(path):
         try:
             return json.loads(path.read_bytes())
-        except ValueError as error:
-            raise StoreError(f"{str(path)!r} is damaged; delete {str(path.parent)!r} and resume.") from error
+        except (ValueError, RecursionError) as error:
+            raise _damaged(path) from error
+
+
+def _damaged(path: Path) -> StoreError:
+    return StoreError(f"{str(path)!r} is damaged; delete {str(path.parent)!r} and resume.")
