@@ -78,6 +78,7 @@ def scan(
     batch_size: int | None = None,
     max_length: int | None = None,
     device: str = "auto",
+    bad_files: str = "stop",
     output: str | Path | None = None,
     resume: bool = False,
     checkpoint_every: float = 60.0,
@@ -89,7 +90,8 @@ def scan(
     strings, "-" for standard input; None for the Python manual. For a model of images or sounds it is these, as a file,
     folder, parquet file, dataset id or list. hooks: modules whose outputs are the layers, such as "blocks.*". vectors:
     array, file, list of files or folder, instead of model and text. precision: "fast" (float32 products) or "exact"
-    (float64 throughout); None is exact for vectors and fast for models. output: a run folder to write.
+    (float64 throughout); None is exact for vectors and fast for models. bad_files: "stop" at a file of vectors that
+    cannot be read, or "skip" it and say which. output: a run folder to write.
 
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(500, 8)) + 3.0

@@ -265,13 +265,21 @@ TARGETS["media table"] = Target(".parquet", _media_table, _read_media_table)
 
 
 def _run_folder(folder: Path) -> Path:
+    """A small run: a few readings, one table, statistics of one layer."""
     from isotrope.pipeline import scan
+    from isotrope.sources.arrays import ArraySource
+    from isotrope.statistics import Collection, Wanted
+    from isotrope.store import Run
 
-    place = folder / "run"
-    if not place.exists():
-        rows = np.random.default_rng(0).normal(size=(40, 3))
-        scan(vectors=rows, sample=20, output=place)
-    return place
+    found = scan(vectors=np.random.default_rng(0).normal(size=(40, 3)), sample=20)
+    found.readings = [r for r in found.readings if r.measure in ("mean_cosine", "isoscore")]
+    found.tables = {"spectra": found.tables["spectra"]}
+    statistics = Collection(Wanted(sample=20))
+    for batch in ArraySource(ROWS).batches():
+        statistics.update(batch)
+    arrays = statistics.summaries[None, 0].arrays()
+    Run(folder / "run").save(found, {"layer_0": arrays}, {"layer_0": (None, 0)})
+    return folder / "run"
 
 
 _KEPT: dict[str, Path] = {}
@@ -300,15 +308,16 @@ def _read_in_run(name: str, path: Path, *, sealed: bool = True) -> Any:
 
 
 def _read_findings(path: Path) -> None:
+    """Read, and used for all that findings alone are used for; the page as the data that it holds."""
     from isotrope import gate
-    from isotrope.report import write_report
+    from isotrope.findings import Findings
+    from isotrope.report.document import document, page_data
+    from isotrope.report.packing import script_json
 
-    run = _read_in_run("findings.json", path, sealed=False)
-    found = run.findings()
+    found = Findings.from_json(path.read_bytes())
     found.to_json()
-    found.to_frame()
     gate.check(gate.parse("any.mean_cosine > 0.5"), found)
-    write_report(found, path.parent / "report.html")
+    script_json(page_data("report", [document(found, "run")]))
 
 
 def _read_statistics(path: Path) -> None:

@@ -88,6 +88,7 @@ def fit(
     batch_size: space.BatchSize = None,
     device: space.Device = "auto",
     trust_remote_code: space.TrustRemoteCode = False,
+    bad_files: space.BadFiles = "stop",
     json: space.Json = False,
 ) -> None:
     """Fit a repair on rows in one pass, and save it in a folder."""

@@ -99,6 +99,9 @@ def scan(
             help="Texts, images, sounds or rows at a time.", show_default="32 texts, 8 images", rich_help_panel=_RUN
         ),
     ] = None,
+    bad_files: Annotated[
+        str, typer.Option(help="stop at a file of vectors that cannot be read, or skip it.", rich_help_panel=_RUN)
+    ] = "stop",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Run folder to write.", rich_help_panel=_RUN)
     ] = None,

@@ -129,7 +129,7 @@ def _told_of_all(tell: Tell, before: int, total: int, done: int, _: int) -> None
 
 def _blocks(path: Path) -> Iterator[Rows]:
     """The rows of a file, some at a time."""
-    rows = np.load(path, mmap_mode="r")
+    rows = np.load(path, mmap_mode="r", allow_pickle=False)
     return (np.asarray(rows[i : i + _AT_ONCE]) for i in range(0, len(rows), _AT_ONCE))
 
 

@@ -187,10 +187,11 @@ def _from_tables(place: Path, paths: list[Path], column: str | None, group_by: s
     try:
         table = ds.dataset([str(p) for p in paths], format=form)
         total = table.count_rows()
+        columns_held = {f.name: _holds_bytes(f.type) for f in table.schema}
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{place} cannot be read as {form} ({reason}); check the file.") from error
-    chosen = _choose(str(place), {f.name: _holds_bytes(f.type) for f in table.schema}, column, group_by, modality)
+    chosen = _choose(str(place), columns_held, column, group_by, modality)
     columns = list(dict.fromkeys(filter(None, (chosen, group_by))))
 
     def read() -> Iterator[Cell]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError, MissingExtra
+from isotrope.sources.gguf_header import check_gguf
 from isotrope.sources.hub import downloaded, hub_answers
 from isotrope.sources.modality import chosen, modalities, tower
 from isotrope.sources.model_files import check_tokenizer, check_weights, explain, forget_packing, line, unpacked
@@ -268,6 +269,7 @@ def _check_folder(folder: Path, gguf_file: str | None) -> None:
         raise InputError(f"{str(folder)!r} is a file; expected a model's folder with config.json, or a .gguf file.")
     if gguf_file:
         _must_exist(folder / gguf_file, "GGUF file")
+        check_gguf(folder / gguf_file)
     elif not (folder / "config.json").exists():
         ggufs = sorted(path.name for path in folder.glob("*.gguf"))
         hint = f"name the GGUF file with --gguf-file {ggufs[0]}" if ggufs else "give the folder that holds config.json"
