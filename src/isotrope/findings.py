@@ -228,18 +228,23 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 def _checked(found: Findings) -> Findings:
     """The same findings, refused where something is of another kind than what is written."""
-    for one in (*found.readings, *found.verdict.statements):
+    ones: list[Reading | Statement] = [*found.readings, *found.verdict.statements]
+    for one in ones:
         for f in fields(one):
             if type(getattr(one, f.name)) not in _KINDS[f.name]:
                 raise TypeError(f"{f.name} is {getattr(one, f.name)!r}")
     words = [found.verdict.word, *found.layer_names, *found.layer_names.values()]
-    numbers = [*found.counts.values()]
     layers = [*found.layers, *(layer for s in found.verdict.statements for layer in s.layers)]
     model, revision = found.source.get("model", ""), found.source.get("revision", "")
     settings = found.provenance.get("settings", {})
-    for values, kinds in (
-        (words, (str,)), (numbers, (int,)), (layers, (int, str)), ((model, revision), (str, type(None))), ([settings], (dict,)),
-    ):  # fmt: skip
+    expected: list[tuple[Iterable[Any], tuple[type, ...]]] = [
+        (words, (str,)),
+        (found.counts.values(), (int,)),
+        (layers, (int, str)),
+        ((model, revision), (str, type(None))),
+        ([settings], (dict,)),
+    ]
+    for values, kinds in expected:
         for value in values:
             if type(value) not in kinds:
                 raise TypeError(f"{value!r} where {kinds[0].__name__} is expected")

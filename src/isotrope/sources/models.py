@@ -171,7 +171,7 @@ def _reads(place: _Place) -> tuple[tuple[str, ...], Any]:
 
     with quiet():
         try:
-            config = AutoConfig.from_pretrained(place.at, **place.options)
+            config = AutoConfig.from_pretrained(place.at, **place.options)  # nosec B615
             return modalities(config, _own_class(place, config)), config
         except Exception as error:  # whatever the library, the hub, the files and code of the model's own raise
             if "trust_remote_code" in str(error):
@@ -227,9 +227,9 @@ def _processor(transformers: Any, place: _Place, kind: str) -> Any:
     if kind == "image":
         need("vision", "reading images", "PIL")
         # The one that needs no torchvision: the same rows whether that is installed or not.
-        return transformers.AutoImageProcessor.from_pretrained(place.at, use_fast=False, **place.options)
+        return transformers.AutoImageProcessor.from_pretrained(place.at, use_fast=False, **place.options)  # nosec B615
     if kind == "audio":
-        return transformers.AutoFeatureExtractor.from_pretrained(place.at, **place.options)
+        return transformers.AutoFeatureExtractor.from_pretrained(place.at, **place.options)  # nosec B615
     return None
 
 
@@ -238,7 +238,7 @@ def _tokenizer(transformers: Any, place: _Place, kind: str) -> Any:
     if kind == "image":
         return None
     try:
-        return transformers.AutoTokenizer.from_pretrained(place.at, **place.options)
+        return transformers.AutoTokenizer.from_pretrained(place.at, **place.options)  # nosec B615
     except Exception:  # whatever the library and the files raise
         if kind == "text":
             raise

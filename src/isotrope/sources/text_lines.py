@@ -30,7 +30,7 @@ def file_lines(path: Path) -> Iterator[bytes]:
         raise InputError(f"cannot read {path}: {error.strerror}; check the path and its rights.") from error
 
 
-def short_lines(stream: IO[bytes], name: str) -> Iterator[bytes]:
+def short_lines(stream: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[bytes]:
     """The lines of a stream; one that is too long to be a text is refused before it fills the memory."""
     number = 0
     while line := stream.readline(LONGEST + 1):

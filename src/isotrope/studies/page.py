@@ -39,7 +39,7 @@ def page(studies: Sequence[Study], folder: Path) -> str:
         _file("study.html"),
         title=f"isotrope: {', '.join(study.name for study in studies)}",
         policy=policy(style),
-        style=Markup(style),  # nosec B704: a file of this package
+        style=Markup(style),  # nosec B704  # a file of this package
         version=__version__,
         studies=[_study(study, folder, f"{study.name}/" if len(studies) > 1 else "") for study in studies],
     )
