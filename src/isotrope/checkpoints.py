@@ -7,6 +7,7 @@ from typing import Any
 
 from isotrope.errors import StoreError
 from isotrope.findings import Findings
+from isotrope.secrets import masked_facts
 from isotrope.sources.batch import Layer, Source
 from isotrope.statistics import Collection, Summary, Wanted
 from isotrope.store import Run
@@ -33,7 +34,8 @@ def keep(run: Run, task: dict[str, Any], now: Collection) -> None:
 
 def task_of(source: Source, settings: dict[str, Any]) -> dict[str, Any]:
     """What must be the same for a run to be continued, as plain data."""
-    task: dict[str, Any] = json.loads(json.dumps({"source": source.describe(), "settings": settings}))
+    facts = masked_facts({"source": source.describe(), "settings": settings})
+    task: dict[str, Any] = json.loads(json.dumps(facts))
     return task
 
 

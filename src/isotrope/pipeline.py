@@ -25,6 +25,7 @@ from isotrope.measures.intervals import Groups
 from isotrope.measures.readings import Nulls, read, read_across, statistic
 from isotrope.provenance import begin, provenance
 from isotrope.report import add_report
+from isotrope.secrets import masked_facts
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Layer, Source
 from isotrope.sources.inputs import Input
@@ -246,7 +247,7 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
         readings=readings,
         layers=layers,
         layer_names={str(k): v for k, v in getattr(source, "layer_names", {}).items()},
-        source=source.describe(),
+        source=masked_facts(source.describe()),
         counts=dict(collection.counts) | dict(left_out),
         tables=tables(collection, source, layers),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 import shlex
 import sys
 import time
@@ -15,30 +14,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from isotrope import __version__
+from isotrope.secrets import masked_arguments, masked_facts
 
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors")
 
-#: What must not be written down: a password in an address, a token of the hub, the value of an option for either.
-_SECRETS = (
-    (re.compile(r"(?<=://)[^/\s@]+@"), "***@"),
-    (re.compile(r"\bhf_[A-Za-z0-9]{16,}"), "hf_***"),
-    (re.compile(r"(?i)((?:token|password|secret|api[_-]?key)=)[^&\s]+"), r"\1***"),
-)
 
-
-def masked(arguments: Sequence[str]) -> str:
+def command(arguments: Sequence[str]) -> str:
     """The command as typed, without secrets.
 
-    >>> masked(["/bin/isotrope", "scan", "https://me:word@host/a.npy"])
+    >>> command(["/bin/isotrope", "scan", "https://me:word@host/a.npy"])
     "isotrope scan 'https://***@host/a.npy'"
-    >>> masked(["/lib/isotrope/__main__.py", "scan"])
+    >>> command(["/lib/isotrope/__main__.py", "scan"])
     'isotrope scan'
     """
     program = Path(arguments[0])
-    command = [program.parent.name if program.name == "__main__.py" else program.name, *arguments[1:]]
-    for pattern, instead in _SECRETS:
-        command = [pattern.sub(instead, part) for part in command]
-    return shlex.join(command)
+    name = program.parent.name if program.name == "__main__.py" else program.name
+    return shlex.join([name, *masked_arguments(arguments[1:])])
 
 
 class Begun(NamedTuple):
@@ -57,14 +48,14 @@ def provenance(begun: Begun, settings: dict[str, Any], resumed: int) -> dict[str
     """What is needed to repeat a run. resumed: the batches that an earlier process had done."""
     seconds = time.monotonic() - begun.ticks
     return {
-        "command": masked(sys.argv),
+        "command": command(sys.argv),
         "started": begun.at.isoformat(timespec="seconds"),
         "ended": (begun.at + timedelta(seconds=seconds)).isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
         "resumed_at_batch": resumed or None,
         "versions": _versions(),
         "platform": platform.platform(),
-        "settings": settings,
+        "settings": masked_facts(settings),
     }
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from isotrope import __version__
 from isotrope.errors import StoreError
+from isotrope.secrets import masked_facts
 from isotrope.store import read_arrays, told, write_arrays, write_folder, write_text
 
 FORMAT = 1
@@ -28,7 +29,9 @@ def write(
     _refuse_occupied(target, overwrite)
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     # Once to JSON and back, so that what is hashed is what will be read.
-    config = json.loads(json.dumps({"format": FORMAT, **facts, "saved": now, "isotrope": __version__}, default=_plain))
+    config = json.loads(
+        json.dumps({"format": FORMAT, **masked_facts(facts), "saved": now, "isotrope": __version__}, default=_plain)
+    )
 
     def fill(beside: Path) -> None:
         write_arrays(beside / ARRAYS, arrays)
