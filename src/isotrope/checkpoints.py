@@ -64,9 +64,15 @@ def resumed(run: Run, task: dict[str, Any], wanted: Wanted) -> Collection:
     if found is None:
         return Collection(wanted)
     state, saved = found
-    _refuse_other(run, task, state["task"])
-    collection = Collection(wanted, batches=state["batches"])
-    collection.counts.update(state["counts"])
-    for name, (group, layer) in state["index"].items():
-        collection.summaries[group, layer] = Summary.from_arrays(saved[name])
-    return collection
+    try:
+        _refuse_other(run, task, state["task"])
+        collection = Collection(wanted, batches=int(state["batches"]))
+        collection.counts.update(state["counts"])
+        for name, (group, layer) in state["index"].items():
+            collection.summaries[group, layer] = Summary.from_arrays(saved[name])
+        return collection
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StoreError(
+            f"the checkpoint of the run in {str(run.folder)!r} cannot be used ({error!r}); "
+            "delete its folder 'checkpoint' to begin anew."
+        ) from error

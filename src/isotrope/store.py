@@ -300,7 +300,7 @@ class Run:
             self.verify(table, index)
             try:
                 findings.tables[table.stem] = pd.read_parquet(table)
-            except (OSError, ValueError) as error:  # pyarrow's errors are among them
+            except Exception as error:  # whatever pandas and pyarrow raise on a damaged file
                 raise StoreError(f"the table {str(table)!r} is damaged; run the scan again.") from error
         return findings
 
