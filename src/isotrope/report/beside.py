@@ -78,7 +78,7 @@ def _scores(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _table(title: str, rows: Any) -> list[dict[str, Any]]:
     """Rows as columns and cells; columns that are empty throughout are left out."""
-    lines = [row for row in rows if isinstance(row, dict)][:_MOST]
+    lines = [row for row in rows if isinstance(row, dict)][:_MOST] if isinstance(rows, list) else []
     names = list(dict.fromkeys(str(name) for row in lines for name in row))
     columns = [name for name in names if any(row.get(name) not in (None, "") for row in lines)]
     if not columns:

@@ -221,8 +221,22 @@ def _check_size(needed: int, there: int) -> None:
 
 def _map(
     path: Path, dtype: str, offset: int, shape: tuple[int, ...], order: Literal["F", "C"]
-) -> AbstractContextManager[NDArray[Any]]:
-    return nullcontext(np.memmap(path, dtype, "r", offset, shape, order))
+) -> AbstractContextManager[Any]:
+    if order == "F":
+        return nullcontext(np.memmap(path, dtype, "r", offset, shape, order))
+    return nullcontext(_Mapped(path, np.dtype(dtype), offset, shape))
+
+
+class _Mapped:
+    """Slices of an array in a file, each mapped by itself: what was read does not stay with the process."""
+
+    def __init__(self, path: Path, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> None:
+        self._path, self._dtype, self._offset, self._shape = path, dtype, offset, shape
+
+    def __getitem__(self, part: slice) -> NDArray[Any]:
+        start = self._offset + part.start * math.prod(self._shape[1:]) * self._dtype.itemsize
+        shape = (part.stop - part.start, *self._shape[1:])
+        return np.memmap(self._path, self._dtype, "r", start, shape)
 
 
 class _Rows:
