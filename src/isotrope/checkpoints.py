@@ -7,6 +7,7 @@ from typing import Any
 
 from isotrope.errors import StoreError
 from isotrope.findings import Findings
+from isotrope.secrets import masked_facts
 from isotrope.sources.batch import Layer, Source
 from isotrope.statistics import Collection, Summary, Wanted
 from isotrope.store import Run
@@ -33,7 +34,8 @@ def keep(run: Run, task: dict[str, Any], now: Collection) -> None:
 
 def task_of(source: Source, settings: dict[str, Any]) -> dict[str, Any]:
     """What must be the same for a run to be continued, as plain data."""
-    task: dict[str, Any] = json.loads(json.dumps({"source": source.describe(), "settings": settings}))
+    facts = masked_facts({"source": source.describe(), "settings": settings})
+    task: dict[str, Any] = json.loads(json.dumps(facts))
     return task
 
 
@@ -62,9 +64,15 @@ def resumed(run: Run, task: dict[str, Any], wanted: Wanted) -> Collection:
     if found is None:
         return Collection(wanted)
     state, saved = found
-    _refuse_other(run, task, state["task"])
-    collection = Collection(wanted, batches=state["batches"])
-    collection.counts.update(state["counts"])
-    for name, (group, layer) in state["index"].items():
-        collection.summaries[group, layer] = Summary.from_arrays(saved[name])
-    return collection
+    try:
+        _refuse_other(run, task, state["task"])
+        collection = Collection(wanted, batches=int(state["batches"]))
+        collection.counts.update(state["counts"])
+        for name, (group, layer) in state["index"].items():
+            collection.summaries[group, layer] = Summary.from_arrays(saved[name])
+        return collection
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StoreError(
+            f"the checkpoint of the run in {str(run.folder)!r} cannot be used ({error!r}); "
+            "delete its folder 'checkpoint' to begin anew."
+        ) from error

@@ -7,8 +7,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,9 @@ from isotrope.measures import Measure, select
 from isotrope.measures.cost import duration, seconds, seconds_after, side_by_side
 from isotrope.measures.intervals import Groups
 from isotrope.measures.readings import Nulls, read, read_across, statistic
-from isotrope.provenance import provenance
+from isotrope.provenance import begin, provenance
 from isotrope.report import add_report
+from isotrope.secrets import masked_facts
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Layer, Source
 from isotrope.sources.inputs import Input
@@ -78,6 +79,7 @@ def scan(
     batch_size: int | None = None,
     max_length: int | None = None,
     device: str = "auto",
+    bad_files: str = "stop",
     output: str | Path | None = None,
     resume: bool = False,
     checkpoint_every: float = 60.0,
@@ -89,7 +91,8 @@ def scan(
     strings, "-" for standard input; None for the Python manual. For a model of images or sounds it is these, as a file,
     folder, parquet file, dataset id or list. hooks: modules whose outputs are the layers, such as "blocks.*". vectors:
     array, file, list of files or folder, instead of model and text. precision: "fast" (float32 products) or "exact"
-    (float64 throughout); None is exact for vectors and fast for models. output: a run folder to write.
+    (float64 throughout); None is exact for vectors and fast for models. bad_files: "stop" at a file of vectors that
+    cannot be read, or "skip" it and say which. output: a run folder to write.
 
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(500, 8)) + 3.0
@@ -102,10 +105,11 @@ def scan(
     if resume and output is None:
         raise InputError("there is nothing to resume without a run folder; name it as the output.")
     run = Run(output) if output is not None else None
-    if run is not None:
-        run.prepare(resume=resume)
-    source = reading.open()
-    return scan_source(source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=progress)
+    with nullcontext() if run is None else run.held(resume=resume):
+        source = reading.open()
+        return scan_source(
+            source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=progress
+        )
 
 
 def choose(measures: str | list[str] | None, *, sample: int = 20_000, seed: int = 0) -> Options:
@@ -149,7 +153,7 @@ def scan_source(
     """Run a source through all stages; with a run folder, write it, keeping checkpoints on the way."""
     if not checkpoint_every >= 0:
         raise InputError(f"checkpoints every {checkpoint_every} seconds are not possible; give 0 or more.")
-    started = datetime.now(timezone.utc)
+    started = begin()
     task = checkpoints.task_of(source, _settings(source, options))
     collection = Collection(options.wanted)
     if run is not None and resume:
@@ -243,7 +247,7 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
         readings=readings,
         layers=layers,
         layer_names={str(k): v for k, v in getattr(source, "layer_names", {}).items()},
-        source=source.describe(),
+        source=masked_facts(source.describe()),
         counts=dict(collection.counts) | dict(left_out),
         tables=tables(collection, source, layers),
     )

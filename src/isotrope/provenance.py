@@ -3,75 +3,61 @@
 from __future__ import annotations
 
 import platform
-import re
 import shlex
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from isotrope import __version__
+from isotrope.secrets import masked_arguments, masked_facts
 
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors")
 
-#: What must not be written down: a password in an address, a token of the hub, the value of an option for either.
-#: A password may hold what an address may not (/ and @), so behind a colon all up to the last @ is taken for it.
-_SECRETS = (
-    (re.compile(r"(?<=://)(?:[^/\s@]*@|[^/\s@:]*:\S*@)+"), "***@"),
-    (re.compile(r"\bhf_[A-Za-z0-9]{16,}"), "hf_***"),
-    (re.compile(r"(?i)((?:token|password|secret|api[_-]?key)=)[^&\s]+"), r"\1***"),
-)
 
-#: The same in an argument, which is one address and nothing else: its password may hold spaces too.
-_USER = re.compile(r"(?s)(?<=://)[^/\s@:]*:(.*)@")
-
-
-def masked(arguments: Sequence[str]) -> str:
+def command(arguments: Sequence[str]) -> str:
     """The command as typed, without secrets.
 
-    >>> masked(["/bin/isotrope", "scan", "https://me:word@host/a.npy"])
+    >>> command(["/bin/isotrope", "scan", "https://me:word@host/a.npy"])
     "isotrope scan 'https://***@host/a.npy'"
-    >>> masked(["isotrope", "scan", "postgresql://me:pass word/@host/db"])
+    >>> command(["isotrope", "scan", "postgresql://me:pass word/@host/db"])
     "isotrope scan 'postgresql://***@host/db'"
-    >>> masked(["/lib/isotrope/__main__.py", "scan"])
+    >>> command(["/lib/isotrope/__main__.py", "scan"])
     'isotrope scan'
     """
     program = Path(arguments[0])
-    command = [program.parent.name if program.name == "__main__.py" else program.name, *arguments[1:]]
-    return shlex.join(hidden(_USER.sub("***@", part)) for part in command)
+    name = program.parent.name if program.name == "__main__.py" else program.name
+    return shlex.join([name, *masked_arguments(arguments[1:])])
 
 
-def hidden(text: str, arguments: Sequence[str] = ()) -> str:
-    """A text without the secrets in it, nor the passwords that are in arguments which it may quote.
+class Begun(NamedTuple):
+    """When something began: by the clock on the wall, which may be set, and by one that only runs on."""
 
-    >>> hidden("there is no file a:/me:pass word@host", ["postgresql://me:pass word@host"])
-    'there is no file a:/me:***@host'
-    >>> hidden("postgresql://me:wo/r@d@host/db?password=word is not there")
-    'postgresql://***@host/db?password=*** is not there'
-    """
-    for argument in arguments:
-        if (found := _USER.search(argument)) is not None:
-            text = text.replace(f":{found[1]}@", ":***@")
-    for pattern, instead in _SECRETS:
-        text = pattern.sub(instead, text)
-    return text
+    at: datetime
+    ticks: float
 
 
-def provenance(started: datetime, settings: dict[str, Any], resumed: int) -> dict[str, Any]:
+def begin() -> Begun:
+    """Now."""
+    return Begun(datetime.now(timezone.utc), time.monotonic())
+
+
+def provenance(begun: Begun, settings: dict[str, Any], resumed: int) -> dict[str, Any]:
     """What is needed to repeat a run. resumed: the batches that an earlier process had done."""
-    ended = datetime.now(timezone.utc)
+    seconds = time.monotonic() - begun.ticks
     return {
-        "command": masked(sys.argv),
-        "started": started.isoformat(timespec="seconds"),
-        "ended": ended.isoformat(timespec="seconds"),
-        "seconds": round((ended - started).total_seconds(), 3),
+        "command": command(sys.argv),
+        "started": begun.at.isoformat(timespec="seconds"),
+        "ended": (begun.at + timedelta(seconds=seconds)).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 3),
         "resumed_at_batch": resumed or None,
         "versions": _versions(),
         "platform": platform.platform(),
-        "settings": settings,
+        "settings": masked_facts(settings),
     }
 
 

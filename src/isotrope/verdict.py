@@ -221,6 +221,9 @@ def _notices(findings: Findings) -> Iterator[Statement]:
     for file in findings.source.get("files") or []:
         if isinstance(file, dict) and "note" in file:
             yield Statement(0, str(file["note"]))
+    if left_out := findings.source.get("left_out"):
+        shown = ", ".join(list(left_out)[:3]) + (f" and {len(left_out) - 3:,} more" if len(left_out) > 3 else "")
+        yield Statement(1, f"Left out: {_count(len(left_out), 'file')} that cannot be read ({shown}).")
     if counts.get("truncated_texts"):
         cut, texts = counts["truncated_texts"], counts.get("texts", 0)
         tokens = counts.get("truncated_tokens", 0)

@@ -57,6 +57,9 @@ Device: TypeAlias = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, m
 TrustRemoteCode: TypeAlias = Annotated[
     bool, typer.Option("--trust-remote-code", help="Let a model run its own code.", rich_help_panel=_ROWS)
 ]
+BadFiles: TypeAlias = Annotated[
+    str, typer.Option(help="stop at a file of vectors that cannot be read, or skip it.", rich_help_panel=_ROWS)
+]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,6 +47,7 @@ def apply(
     given = locals()
     from isotrope.cli.terminal import Bar, console
     from isotrope.errors import InputError
+    from isotrope.locks import claimed
     from isotrope.repairs import apply_to_file, apply_to_store, load_repair
     from isotrope.row_files import refuse_target
     from isotrope.sources.stores.address import parse
@@ -57,7 +59,7 @@ def apply(
         if output_column is not None:
             raise InputError(f"--output-column ({output_column!r}) is for stores; leave it out for a file.")
     fitted = load_repair(folder)
-    with Bar(quiet=json) as bar:
+    with nullcontext() if address else claimed(output), Bar(quiet=json) as bar:  # stores keep their names themselves
         bar("opening", 0, None)
         source = space.open_space(given, precision="fast", in_order=True)
 

@@ -88,29 +88,32 @@ def fit(
     batch_size: space.BatchSize = None,
     device: space.Device = "auto",
     trust_remote_code: space.TrustRemoteCode = False,
+    bad_files: space.BadFiles = "stop",
     json: space.Json = False,
 ) -> None:
     """Fit a repair on rows in one pass, and save it in a folder."""
     given = locals()
     from isotrope.cli.terminal import Bar, console, warnings_told
     from isotrope.errors import StoreError
+    from isotrope.locks import claimed
     from isotrope.sources.watched import Watched
     from isotrope.store import Run
 
     fitted = chosen(with_, {name: given[name] for name in _OPTIONS if given[name] is not None})
     if output.exists():
         raise StoreError(f"{str(output)!r} is there already, and is never written over; give a new folder with -o.")
-    if input is not None and Run(input).finished:
-        space.refuse_reading(given, f"the run {input!r}")
-        with warnings_told():
-            _fit_on_run(fitted, input, layer)
-    else:
-        with Bar(quiet=json) as bar:
-            bar("opening", 0, None)
-            source = space.open_space(given, precision="fast")
+    with claimed(output):
+        if input is not None and Run(input).finished:
+            space.refuse_reading(given, f"the run {input!r}")
             with warnings_told():
-                fitted.fit(Watched(source, lambda done, total: bar(f"reading {source.unit}", done, total)))
-    fitted.save(output)
+                _fit_on_run(fitted, input, layer)
+        else:
+            with Bar(quiet=json) as bar:
+                bar("opening", 0, None)
+                source = space.open_space(given, precision="fast")
+                with warnings_told():
+                    fitted.fit(Watched(source, lambda done, total: bar(f"reading {source.unit}", done, total)))
+        fitted.save(output)
     if json:
         import json as library
 

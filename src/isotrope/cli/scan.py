@@ -102,6 +102,9 @@ def scan(
             help="Texts, images, sounds or rows at a time.", show_default="32 texts, 8 images", rich_help_panel=_RUN
         ),
     ] = None,
+    bad_files: Annotated[
+        str, typer.Option(help="stop at a file of vectors that cannot be read, or skip it.", rich_help_panel=_RUN)
+    ] = "stop",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Run folder to write.", rich_help_panel=_RUN)
     ] = None,
@@ -121,9 +124,11 @@ def scan(
     Without arguments: the embedded model over the Python manual.
     """
     given = locals()
+    from contextlib import nullcontext
     from dataclasses import replace
 
     from isotrope import gate
+    from isotrope.cli.fresh_folder import fresh_folder
     from isotrope.cli.inputs import sort_out
     from isotrope.cli.terminal import Bar, show_findings, show_plan
     from isotrope.errors import InputError
@@ -141,11 +146,11 @@ def scan(
     place = sort_out(input, model=model, text=text, corpus=corpus, vectors=vectors)
     if resume and output is None:
         raise InputError("there is nothing to resume without a run folder; name it with -o.")
-    folder = output if output is not None or json or dry_run else _fresh_folder(place.name)
+    folder = output if output is not None or json or dry_run else fresh_folder("isotrope-runs", place.name)
     run = Run(folder) if folder is not None else None
-    if run is not None:
+    if run is not None and dry_run:
         run.prepare(resume=resume)
-    with Bar(quiet=json) as bar:
+    with nullcontext() if run is None or dry_run else run.held(resume=resume), Bar(quiet=json) as bar:
         bar("opening", 0, None)
         source = replace(reading, model=place.model, text=place.text, vectors=place.vectors).open()
         gate.check_layers(gates, source.layers)
@@ -175,10 +180,3 @@ def _with(measures: str | None, more: list[str]) -> str | None:
     from isotrope.pipeline import DEFAULT_MEASURES
 
     return ",".join([measures or DEFAULT_MEASURES, *more]) if more else measures
-
-
-def _fresh_folder(name: str) -> Path:
-    """A new folder for a run that was given none."""
-    from datetime import datetime
-
-    return Path("isotrope-runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -22,7 +21,7 @@ from isotrope.evaluation.search import NOTHING, search
 from isotrope.evaluation.significance import Compared, compare
 from isotrope.evaluation.treatments import OWN, RAW, Treatment, treatments
 from isotrope.pipeline import Progress
-from isotrope.provenance import provenance
+from isotrope.provenance import begin, provenance
 from isotrope.repairs import Repair
 from isotrope.row_files import write_rows
 from isotrope.sources.arrays import ArraySource
@@ -66,7 +65,7 @@ def evaluate_retrieval(
     is that without a repair, and the differences are to it. Memory does not grow with the documents but
     for their ids; their rows are in a temporary file meanwhile.
     """
-    given, started, told = locals(), datetime.now(timezone.utc), progress or (lambda *_: None)
+    given, started, told = locals(), begin(), progress or (lambda *_: None)
     if not 0 <= seed < 2**31:
         raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
     told("reading the set", 0, None)
@@ -130,7 +129,7 @@ def _told_of_all(tell: Tell, before: int, total: int, done: int, _: int) -> None
 
 def _blocks(path: Path) -> Iterator[Rows]:
     """The rows of a file, some at a time."""
-    rows = np.load(path, mmap_mode="r")
+    rows = np.load(path, mmap_mode="r", allow_pickle=False)
     return (np.asarray(rows[i : i + _AT_ONCE]) for i in range(0, len(rows), _AT_ONCE))
 
 

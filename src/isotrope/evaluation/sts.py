@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from isotrope.evaluation.significance import Compared, average, compare
 from isotrope.evaluation.sts_result import StsEvaluation, StsScore
 from isotrope.evaluation.treatments import OWN, RAW, Treatment, treatments
 from isotrope.pipeline import Progress
-from isotrope.provenance import provenance
+from isotrope.provenance import begin, provenance
 from isotrope.repairs import Repair
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.encoded import has_pipeline
@@ -70,7 +69,7 @@ def evaluate_sts(
     is taken as it is, the space "encoded". protocol: "concatenated" (one correlation over all pairs of a set; Gao et
     al. 2021) or "paper" (the plain mean over a year's subsets; Yan et al. 2022).
     """
-    given, started, told = locals(), datetime.now(timezone.utc), progress or (lambda *_: None)
+    given, started, told = locals(), begin(), progress or (lambda *_: None)
     if not 0 <= seed < 2**31:
         raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
     found = read_sets(sets, data, protocol)

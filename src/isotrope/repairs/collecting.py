@@ -61,13 +61,17 @@ def saved_summary(run: str | Path, layer: Layer | None = None) -> Summary:
 
     layer: as the run names it; a run of a single layer needs none.
     """
-    files = Run(run).statistics()
+    opened = Run(run)
+    files = opened.statistics()
     layers = list(dict.fromkeys(found for _, found, _ in files))
     wanted = layers[0] if layer is None and len(layers) == 1 else layer
     if wanted not in layers:
         names = ", ".join(map(str, layers))
         raise InputError(f"the run {str(run)!r} has the layers {names}, got {layer!r}; name one of them.")
-    first, *others = (Summary.from_arrays(read_arrays(path)) for _, found, path in files if found == wanted)
+    paths = [path for _, found, path in files if found == wanted]
+    for path in paths:
+        opened.verify(path)
+    first, *others = (Summary.from_arrays(read_arrays(path)) for path in paths)
     return sum(others, start=first)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.sources.array_files import open_hdf5, open_npy, open_npz, open_safetensors, refuse_names
+from isotrope.sources.bad_files import refuse_choice, whole_files
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.sources.blocks import NARROW, Block, Entry, Piece, dtype_label, entry_block, readable
 from isotrope.sources.provenance import file_facts
@@ -49,7 +50,8 @@ class ArraySource:
 
     column: the array of a npz, safetensors or HDF5 file, or the column of a parquet or arrow file or of a store.
     group_by: a column, or an array of integers in the same file, whose values become the rows' groups.
-    batch_rows: rows per batch, by default about 4 MiB of float32. exact: float64 whatever is stored.
+    batch_rows: rows per batch, by default about 4 MiB of float32. exact: float64 whatever is stored. bad_files: "stop"
+    at a file that cannot be read, or "skip" it; `left_out` then says why, by path.
 
     >>> source = ArraySource(np.arange(6, dtype=np.float16).reshape(3, 2), batch_rows=2)
     >>> source.width, source.total
@@ -70,18 +72,21 @@ class ArraySource:
         group_by: str | None = None,
         batch_rows: int | None = None,
         exact: bool = False,
+        bad_files: str = "stop",
     ) -> None:
+        refuse_choice(bad_files)
         if batch_rows is not None and batch_rows < 1:
             raise InputError(f"batch_rows is {batch_rows}, expected at least 1: leave it out for the default.")
         self.column = column
         self.group_by = group_by
         self.paths = _paths(data)
         self._stores: dict[str, Store] = {}
-        self._blocks = (
-            [_memory_block(data, column, group_by)]
-            if self.paths is None
-            else [block for path in self.paths for block in self._open(path)]
-        )
+        self.left_out: dict[str, str] = {}
+        if self.paths is None:
+            self._blocks = [_memory_block(data, column, group_by)]
+        else:
+            self._blocks, self.left_out = whole_files(self.paths, self._open, bad_files)
+            self.paths = [path for path in self.paths if path not in self.left_out]
         self.layers: list[Layer] = [0]
         self.width = _common_width(self._blocks)
         self.total = sum(block.rows for block in self._blocks)
@@ -97,13 +102,14 @@ class ArraySource:
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """Batch number k holds the rows from k * batch_rows on, across files; earlier ones are not read."""
         row = start * self.batch_rows
-        left_out = sum(store.left_out for store in self._stores.values())
+        without = sum(store.left_out for store in self._stores.values())
         for parts in _regroup(self._pieces(row), self.batch_rows):
             values, groups = self._join(parts)
             sequence = np.arange(row, row + len(values), dtype=np.uint64)
             counts = {"rows": len(values)}
-            if left_out and row == 0:  # they come in no batch, and are counted once
-                counts["rows_without_vector"] = left_out
+            if row == 0:  # what comes in no batch is counted once
+                counts |= {"rows_without_vector": without} if without else {}
+                counts |= {"bad_files": len(self.left_out)} if self.left_out else {}
             yield Batch({0: values}, Rows(sequence, group=groups), counts)
             row += len(values)
 
@@ -120,6 +126,7 @@ class ArraySource:
             ],
             "column": self.column,
             "group_by": self.group_by,
+            **({"left_out": self.left_out} if self.left_out else {}),
         }
 
     def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:

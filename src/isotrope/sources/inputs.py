@@ -56,6 +56,7 @@ class Input:
     max_length: int | None = None
     device: str = "auto"
     in_order: bool = False
+    bad_files: str = "stop"
 
     @classmethod
     def among(cls, given: Mapping[str, Any]) -> Input:
@@ -72,6 +73,8 @@ class Input:
             raise InputError(f"there is no precision {self.precision!r}; say fast or exact.")
         if self.vectors is not None:
             return self._vectors()
+        if self.bad_files != "stop":
+            raise InputError("only files of vectors can be left out; leave bad-files out.")
         modality = self.modality()
         return self._texts() if modality == "text" else self._media(modality)
 
@@ -102,6 +105,7 @@ class Input:
             group_by=self.group_by,
             batch_rows=self.batch_size,
             exact=self.precision != "fast",
+            bad_files=self.bad_files,
         )
 
     def _texts(self) -> Source:

@@ -203,6 +203,9 @@ class Sample:
         """The state that `arrays` returned."""
         d, size, seed, sequences = (int(v) for v in arrays["facts"])
         result = cls(d, size, seed, sequences)
+        known = [arrays[name] for name in ("sequence", *_OPTIONAL) if name in arrays]
+        if arrays["values"].shape[1:] != (d,) or any(len(column) != len(arrays["values"]) for column in known):
+            raise ValueError(f"a sample of shape {arrays['values'].shape} of rows of width {d}")
         if len(arrays["values"]):
             result._take(arrays["values"], Rows(arrays["sequence"], *(arrays.get(name) for name in _OPTIONAL)))
             result._settle()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.errors import InputError, MergeError
+from isotrope.errors import InputError, MergeError, StoreError
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.statistics.block import block, on_cpu_as_numpy
 from isotrope.statistics.moments import Moments, gram
@@ -104,7 +104,10 @@ class Summary:
         for key, array in arrays.items():
             name, _, rest = key.partition(".")
             parts.setdefault(name, {})[rest] = array
-        return cls(**{name: _KINDS[name].from_arrays(part) for name, part in parts.items()})
+        try:
+            return cls(**{name: _KINDS[name].from_arrays(part) for name, part in parts.items()})
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+            raise StoreError(f"the saved statistics are damaged ({error!r}); run the scan again.") from error
 
 
 class Wanted(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from isotrope.errors import InputError
-from isotrope.provenance import hidden
+from isotrope.secrets import masked
 
 #: How an address begins -> the store that it is of, and the beginning of the place in it.
 _BEGINNINGS = {
@@ -76,8 +76,8 @@ def parse(text: str) -> Address | None:
             if kind != "faiss" and "#" in rest:
                 rest, _, name = rest.rpartition("#")
             if not rest:
-                raise InputError(f"{hidden(text)!r} names no place, expected {FORMS[kind]}.")
+                raise InputError(f"{masked(text)!r} names no place, expected {FORMS[kind]}.")
             user, _, host = rest.rpartition("@") if instead else ("", "", rest)
             shown = f"{beginning}{'***@' if user else ''}{host}" + (f"#{name}" if name else "")
-            return Address(kind, instead + rest, name or None, hidden(shown))
+            return Address(kind, instead + rest, name or None, masked(shown))
     return None

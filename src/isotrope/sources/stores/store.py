@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, IsotropeError, MissingExtra
-from isotrope.provenance import hidden
+from isotrope.secrets import masked
 from isotrope.sources.blocks import Block
 from isotrope.sources.stores.address import Address
 
@@ -91,7 +91,7 @@ def told(address: Address, what: str = "read") -> Iterator[None]:
         raise
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise InputError(f"{address} cannot be {what} ({hidden(reason)}).") from error
+        raise InputError(f"{address} cannot be {what} ({masked(reason)}).") from error
 
 
 def refuse_changed(address: Address, announced: int, found: int) -> None:
