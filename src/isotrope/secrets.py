@@ -12,7 +12,7 @@ _HIDDEN = "***"
 #: A user and password in an address, a token of the hub, the value of a field or option that is named as a secret.
 #: A password may hold what an address may not (/ and @), so behind a colon all up to the last @ is taken for it.
 _PATTERNS = (
-    (re.compile(r"(?<=://)(?:[^/\s@]*@|[^/\s@:]*:\S*@)+"), f"{_HIDDEN}@"),
+    (re.compile(r"(?<=://)(?:[^/\s@:]*:\S*@|[^/\s@]*@)"), f"{_HIDDEN}@"),
     (re.compile(r"\bhf_[A-Za-z0-9]{16,}"), f"hf_{_HIDDEN}"),
     (
         re.compile(r"(?i)((?:token|password|passwd|secret|signature|credential|access[_-]?key(?:[_-]?id)?|api[_-]?key|sig)=)[^&\s]+"),
