@@ -71,7 +71,7 @@ def resumed(run: Run, task: dict[str, Any], wanted: Wanted) -> Collection:
         for name, (group, layer) in state["index"].items():
             collection.summaries[group, layer] = Summary.from_arrays(saved[name])
         return collection
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise StoreError(
             f"the checkpoint of the run in {str(run.folder)!r} cannot be used ({error!r}); "
             "delete its folder 'checkpoint' to begin anew."
