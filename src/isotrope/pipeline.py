@@ -15,7 +15,8 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from isotrope import checkpoints
-from isotrope.engines import local
+from isotrope.engines.choosing import Engine, engine_of
+from isotrope.engines.choosing import run as run_on
 from isotrope.engines.memory import give_back
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
@@ -78,6 +79,11 @@ def scan(
     batch_size: int | None = None,
     max_length: int | None = None,
     device: str = "auto",
+    engine: str = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    gpus_per_worker: float = 0.0,
+    bad_shards: str = "stop",
     output: str | Path | None = None,
     resume: bool = False,
     checkpoint_every: float = 60.0,
@@ -89,7 +95,8 @@ def scan(
     strings, "-" for standard input; None for the Python manual. For a model of images or sounds it is these, as a file,
     folder, parquet file, dataset id or list. hooks: modules whose outputs are the layers, such as "blocks.*". vectors:
     array, file, list of files or folder, instead of model and text. precision: "fast" (float32 products) or "exact"
-    (float64 throughout); None is exact for vectors and fast for models. output: a run folder to write.
+    (float64 throughout); None is exact for vectors and fast for models. engine: "local", or "ray" for a cluster, with
+    address, workers, gpus_per_worker and bad_shards, see `isotrope.engines.choosing`. output: a run folder to write.
 
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(500, 8)) + 3.0
@@ -97,15 +104,17 @@ def scan(
     >>> findings.verdict.word
     'collapsed'
     """
-    reading = Input.among(locals())
+    reading, where = Input.among(locals()), Engine.among(locals())
     options = choose(measures, sample=sample, seed=seed)
     if resume and output is None:
         raise InputError("there is nothing to resume without a run folder; name it as the output.")
     run = Run(output) if output is not None else None
     if run is not None:
         run.prepare(resume=resume)
-    source = reading.open()
-    return scan_source(source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=progress)
+    with where.open(reading) as source:
+        return scan_source(
+            source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=progress
+        )
 
 
 def choose(measures: str | list[str] | None, *, sample: int = 20_000, seed: int = 0) -> Options:
@@ -159,7 +168,7 @@ def scan_source(
     resumed = collection.batches
     told = progress or (lambda *_: None)
     reading = f"reading {source.unit}{_and_then(source, options)}"
-    collection = local.run(
+    collection = run_on(
         source,
         collection,
         progress=lambda done, total: told(reading, done, total),
@@ -168,7 +177,7 @@ def scan_source(
     )
     give_back()
     findings = find(collection, source, options, told)
-    findings.provenance = provenance(started, task["settings"], resumed)
+    findings.provenance = provenance(started, task["settings"], resumed) | {"engine": engine_of(source)}
     if run is not None:
         told("writing the run", 0, None)
         run.save(findings, checkpoints.arrays(collection), checkpoints.files(collection))
@@ -193,6 +202,7 @@ def _settings(source: Source, options: Options) -> dict[str, Any]:
         "seed": options.seed,
         "batch_rows": getattr(source, "batch_rows", None),
         "rows_dtype": str(getattr(source, "dtype", None)),
+        "engine": engine_of(source)["name"],
     }
 
 

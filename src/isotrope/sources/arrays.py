@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from isotrope.sources.array_files import open_hdf5, open_npy, open_npz, open_saf
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.sources.blocks import NARROW, Block, Entry, Piece, dtype_label, entry_block, readable
 from isotrope.sources.provenance import file_facts
+from isotrope.sources.sharding import batches_per_shard
 from isotrope.sources.table_files import open_ipc, open_parquet
 
 #: How each kind of file is opened: (path, column, group_by) -> blocks.
@@ -91,6 +93,18 @@ class ArraySource:
             sequence = np.arange(row, row + len(values), dtype=np.uint64)
             yield Batch({0: values}, Rows(sequence, group=groups), {"rows": len(values)})
             row += len(values)
+
+    @property
+    def _shard_batches(self) -> int:
+        return batches_per_shard(-(-self.total // self.batch_rows))
+
+    @property
+    def shard_size(self) -> int:
+        return self._shard_batches * self.batch_rows
+
+    def shard(self, number: int) -> Iterator[Batch]:
+        """The batches of one shard; the rows before it are not read."""
+        return islice(self.batches(number * self._shard_batches), self._shard_batches)
 
     def describe(self) -> dict[str, Any]:
         """Plain data for provenance; files of more than 64 MiB have `sha256_ends` instead of `sha256`."""

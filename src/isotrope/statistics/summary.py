@@ -130,13 +130,16 @@ class Collection:
     """The summaries of a run by (group, layer), with what the source counted and the batches seen.
 
     Without groups the group is None. `+` merges the collections of several workers; `+=` reuses memory and holds
-    no more than one layer twice.
+    no more than one layer twice. shards: how many whole shards of the source it holds, where it was read in shards.
+    bars: of the samples of others that it will be merged with, see `Collection.bars_of`; they keep it small.
     """
 
     wanted: Wanted
     summaries: dict[tuple[str | None, Layer], Summary] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     batches: int = 0
+    shards: int = 0
+    bars: Mapping[tuple[str | None, Layer], int] = field(default_factory=dict)
 
     def update(self, batch: Batch, pool: Executor | None = None) -> None:
         """Add one batch to every layer it carries; with a pool, large products run beside everything else."""
@@ -170,8 +173,16 @@ class Collection:
                     f"the group column has more than {MOST_GROUPS:,} different values; "
                     "name a column with few values, such as a language or a label."
                 )
-            self.summaries[key] = self.wanted.empty(d, known)
+            summary = self.wanted.empty(d, known)
+            if summary.sample is not None:
+                summary.sample.refuse_above(self.bars.get(key))
+            self.summaries[key] = summary
         return self.summaries[key]
+
+    def bars_of(self) -> dict[tuple[str | None, Layer], int]:
+        """The bars of its samples, where they are full: rows above them need not be kept by whom it is merged with."""
+        samples = {key: summary.sample for key, summary in self.summaries.items() if summary.sample is not None}
+        return {key: sample.bar for key, sample in samples.items() if sample.bar is not None}
 
     def settle(self) -> None:
         """Put the samples in order, after which they can be read from several threads."""
@@ -203,7 +214,7 @@ class Collection:
     def __add__(self, other: Collection) -> Collection:
         self.check(other)
         summaries = {key: summary.copy() for key, summary in self.summaries.items()}
-        result = Collection(self.wanted, summaries, self.counts.copy(), self.batches)
+        result = Collection(self.wanted, summaries, self.counts.copy(), self.batches, self.shards)
         result += other
         return result
 
@@ -216,4 +227,5 @@ class Collection:
                 self.summaries[key] = summary.copy()
         self.counts.update(other.counts)  # not `+`, which forgets counts of zero
         self.batches += other.batches
+        self.shards += other.shards
         return self
