@@ -61,12 +61,9 @@ def _start(ray: Any, address: str, workers: int | None) -> None:
     thread.start()
     thread.join(_START)
     if thread.is_alive() or failure:
-        reason = (
-            " ".join(str(failure[0]).split()).rstrip(".")[:200] if failure else f"no answer in {_START:.0f} seconds"
-        )
-        what = (
-            "Ray could not be started here" if address == "local" else f"no Ray cluster can be reached at {address!r}"
-        )
+        said = " ".join(str(failure[0]).split()).rstrip(".")[:200] if failure else ""
+        reason = said or f"no answer in {_START:.0f} seconds"
+        what = "Ray cannot be started here" if address == "local" else f"no Ray cluster can be reached at {address!r}"
         raise InputError(f"{what} ({reason}); check it with `ray status`, or leave --engine ray out.")
 
 

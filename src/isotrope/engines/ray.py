@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.engines.cluster import joined, number_of_workers, ready
-from isotrope.engines.local import Progress
+from isotrope.engines.local import Progress, pool_for
 from isotrope.engines.replica import Facts, Made, Replica, merged, merged_and_told, name_of, reachable, told_by
 from isotrope.sources.batch import Batch, Layer
 from isotrope.sources.inputs import Input
@@ -43,9 +43,9 @@ def on_ray(
         count = number_of_workers(ray, workers, gpus_per_worker)
         given = ray.put(reading)
         kind = ray.remote(num_cpus=1, num_gpus=gpus_per_worker, max_restarts=-1, max_task_retries=-1)(Replica)
-        replicas = ready(ray, [kind.remote([given], skip) for _ in range(count)])
+        replicas = ready(ray, [kind.remote() for _ in range(count)])
         try:
-            yield RaySource(ray, replicas, skip=skip)
+            yield RaySource(ray, replicas, given, skip=skip)
         finally:
             for replica in replicas:
                 ray.kill(replica)
@@ -60,9 +60,9 @@ class RaySource:
     not be read, and why.
     """
 
-    def __init__(self, ray: Any, replicas: list[Any], *, skip: bool) -> None:
-        self._ray, self._replicas, self._skip = ray, replicas, skip
-        about = self._get(replicas[0].about.remote())
+    def __init__(self, ray: Any, replicas: list[Any], given: Any, *, skip: bool) -> None:
+        self._ray, self._replicas, self._given, self._skip = ray, replicas, given, skip
+        about = self._get(replicas[0].about.remote(given))
         self.described: dict[str, Any] = about.pop("described")
         self.layers: list[Layer] = about["layers"]
         self.width: int = about["width"]
@@ -88,7 +88,7 @@ class RaySource:
         return self.described
 
     def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
-        names: list[str] | None = self._get(self._replicas[0].token_names.remote(tokens))
+        names: list[str] | None = self._get(self._replicas[0].token_names.remote(self._given, tokens))
         return names
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
@@ -123,7 +123,7 @@ class RaySource:
                 now.counts["skipped_shards"] = len(self.skipped)
             return now
 
-        make = partial(_collected, collection.wanted)
+        make = partial(_collected, collection.wanted, len(self.layers))
         onto = collection if collection.shards else None
         kept = None if keep is None else lambda now: keep(whole(now))
         return whole(self.summed(make, onto=onto, first=collection.shards, tell=tell, keep=kept, every=every))
@@ -183,7 +183,7 @@ class RaySource:
         known: its only item is what the sum so far tells whoever reads on.
         """
         end = None if self.total is None else -(-self.total // self.shard_size)
-        given = self._ray.put(make)
+        how = self._ray.put(make)
         begun: dict[Any, tuple[int, Any, Any]] = {}
         done: dict[int, Any] = {}
         load = Counter(dict.fromkeys(self._replicas, 0))
@@ -194,7 +194,9 @@ class RaySource:
                 replica = min(self._replicas, key=load.__getitem__)
                 if load[replica] == _HELD:
                     break
-                facts, made = replica.read.options(num_returns=2).remote(given, following, known[0])
+                facts, made = replica.read.options(num_returns=2).remote(
+                    self._given, how, following, known[0], self._skip
+                )
                 begun[facts] = following, made, replica
                 load[replica] += 1
                 following += 1
@@ -228,12 +230,13 @@ class RaySource:
             raise error.cause from None
 
 
-def _collected(wanted: Wanted, batches: Iterable[Batch], bars: Any) -> Collection:
+def _collected(wanted: Wanted, layers: int, batches: Iterable[Batch], bars: Any) -> Collection:
     """The statistics of one shard."""
     collection = Collection(wanted, shards=1, bars=bars or {})
-    for batch in batches:
-        collection.update(batch)
-        del batch
+    with pool_for(layers, threads=1) as pool:
+        for batch in batches:
+            collection.update(batch, pool)
+            del batch
     collection.settle()
     return collection
 

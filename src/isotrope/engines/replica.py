@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -35,44 +34,45 @@ class Facts(NamedTuple):
 
 
 class Replica:
-    """One worker: opens the source once, a model too, and reads the shards that it is given."""
+    """One worker: opens the source once, a model too, and reads the shards that it is given.
 
-    def __init__(self, given: list[Any], skip: bool) -> None:
-        """given: a reference to the input, in a list, so that Ray hands it on as it is."""
-        self.given, self.skip = given, skip
+    It is told what to read with every task, so that one that takes the place of a lost one needs to know nothing.
+    """
+
+    def __init__(self) -> None:
+        self._source: Sharded | None = None
         self._restarted = _restarted()
 
     def ping(self) -> None:
         """Nothing: who answers is there."""
 
-    @cached_property
-    def source(self) -> Sharded:
-        import ray
+    def _opened(self, reading: Input) -> Sharded:
+        if self._source is None:
+            self._source = reading.open()
+        return self._source
 
-        reading: Input = ray.get(self.given[0])
-        return reading.open()
-
-    def about(self) -> dict[str, Any]:
+    def about(self, reading: Input) -> dict[str, Any]:
         """All that there is to know of the source without reading it."""
-        source = self.source
+        source = self._opened(reading)
         names = ("layers", "width", "total", "unit", "layer_names", "batch_rows", "dtype", "shard_size")
         return {n: getattr(source, n) for n in names if hasattr(source, n)} | {"described": source.describe()}
 
-    def token_names(self, tokens: Any) -> list[str] | None:
-        return self.source.token_names(tokens)
+    def token_names(self, reading: Input, tokens: Any) -> list[str] | None:
+        return self._opened(reading).token_names(tokens)
 
-    def read(self, make: Made[T], number: int, hint: Any) -> tuple[Facts, T]:
-        """What is made of one shard, whole or not at all."""
+    def read(self, reading: Input, make: Made[T], number: int, hint: Any, skip: bool) -> tuple[Facts, T]:
+        """What is made of one shard, whole or not at all. skip: one that cannot be read counts as empty."""
+        source = self._opened(reading)
         again, self._restarted = self._restarted, False
-        seen = _Seen(self.source.shard(number), self.source.unit)
+        seen = _Seen(source.shard(number), source.unit)
         try:
             with threadpool_limits(1, user_api="blas"):
                 made = make(seen, hint)
         except (MemoryError, KeyboardInterrupt):
             raise
         except Exception as error:
-            if not self.skip:
-                raise _named(self.source, number, error) from error
+            if not skip:
+                raise _named(source, number, error) from error
             return Facts(seen.units, False, again, _reason(error)), make(iter(()), hint)
         return Facts(seen.units, not seen.batches, again, None), made
 
