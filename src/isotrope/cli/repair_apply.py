@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from isotrope.cli import engine_options
 from isotrope.cli import one_space as space
 
 
@@ -27,6 +28,10 @@ def apply(
     batch_size: space.BatchSize = None,
     device: space.Device = "auto",
     trust_remote_code: space.TrustRemoteCode = False,
+    engine: engine_options.Engine = "local",
+    address: engine_options.Address = None,
+    workers: engine_options.Workers = None,
+    gpus_per_worker: engine_options.GpusPerWorker = 0.0,
     json: space.Json = False,
 ) -> None:
     """Apply a saved repair to rows, in their order and in constant memory, and write them to a file.
@@ -37,17 +42,16 @@ def apply(
     from isotrope.cli.terminal import Bar, console
     from isotrope.repairs import apply_to_file, load_repair
     from isotrope.row_files import refuse_target
-    from isotrope.sources.watched import Watched
+    from isotrope.sources.watched import watched
 
     refuse_target(output)
     fitted = load_repair(folder)
     with Bar(quiet=json) as bar:
         bar("opening", 0, None)
-        source = space.open_space(given, precision="fast", in_order=True)
-        notes = list(differences(fitted.fitted_on_, source.describe()))
-        rows = apply_to_file(
-            fitted, Watched(source, lambda done, total: bar(f"repairing {source.unit}", done, total)), output
-        )
+        with space.open_space(given, precision="fast", in_order=True) as source:
+            notes = list(differences(fitted.fitted_on_, source.describe()))
+            telling = watched(source, lambda done, total: bar(f"repairing {source.unit}", done, total))
+            rows = apply_to_file(fitted, telling, output)
     if json:
         import json as library
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isotrope.engines import local
 from isotrope.engines.local import Progress
 from isotrope.errors import InputError
 from isotrope.sources.batch import Source
 from isotrope.sources.inputs import Input
+from isotrope.sources.text_rows import Encoder
 from isotrope.statistics import Collection
+
+if TYPE_CHECKING:
+    from isotrope.engines.ray import Workers
 
 ENGINES = ("local", "ray")
 BAD_SHARDS = ("stop", "skip")
@@ -58,17 +62,28 @@ class Engine:
         """The source of a reading, on this engine."""
         if self.engine == "local":
             yield reading.open()
-            return
-        from isotrope.engines.ray import on_ray
+        else:
+            with self._workers() as workers:
+                yield workers.open(replace(reading, leave_out=self.bad_shards == "skip"))
 
-        with on_ray(
-            reading,
+    @contextmanager
+    def encoder(self, reading: Input) -> Iterator[Encoder]:
+        """What makes rows of texts, on this engine."""
+        if self.engine == "local":
+            yield Encoder(reading)
+        else:
+            with self._workers() as workers:
+                yield Encoder(reading, workers)
+
+    def _workers(self) -> AbstractContextManager[Workers]:
+        from isotrope.engines.ray import ray_workers
+
+        return ray_workers(
             address=self.address,
             workers=self.workers,
             gpus_per_worker=self.gpus_per_worker,
             skip=self.bad_shards == "skip",
-        ) as source:
-            yield source
+        )
 
 
 def run(
@@ -85,6 +100,8 @@ def run(
     return found
 
 
-def engine_of(source: Source) -> dict[str, Any]:
-    """Where a source is read, as plain data for provenance."""
-    return getattr(source, "engine", {"name": "local"})
+def engine_of(reader: Source | Encoder) -> dict[str, Any]:
+    """Where a source is read, or the model of an encoder runs: plain data for provenance."""
+    place = reader.elsewhere if isinstance(reader, Encoder) else reader
+    found: dict[str, Any] = getattr(place, "engine", {"name": "local"})
+    return found

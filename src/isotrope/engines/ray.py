@@ -33,19 +33,52 @@ _HELD, _AHEAD = 2, 4
 _SUMS = 2
 
 
+class Workers:
+    """Replicas on a cluster, and what became of their shards.
+
+    retried: shards that were begun again because their worker was lost. skipped: names of shards that could not be
+    read, and why.
+    """
+
+    def __init__(self, ray: Any, replicas: list[Any], *, skip: bool) -> None:
+        self.ray, self.replicas, self.skip = ray, replicas, skip
+        self.retried = 0
+        self.skipped: dict[str, str] = {}
+        self._readings = 0
+
+    @property
+    def engine(self) -> dict[str, Any]:
+        """Plain data for provenance."""
+        return {
+            "name": "ray",
+            "version": self.ray.__version__,
+            "workers": len(self.replicas),
+            "retried_shards": self.retried,
+            "skipped_shards": dict(self.skipped),
+        }
+
+    def open(self, reading: Input) -> RaySource:
+        """The source of a reading on all of them; a model that one of them has loaded already stays loaded."""
+        self._readings += 1
+        return RaySource(self, self.ray.put((self._readings, reachable(reading))))
+
+    def get(self, reference: Any) -> Any:
+        """What a reference stands for; an error of a worker's as if it had happened here."""
+        try:
+            return self.ray.get(reference)
+        except self.ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+
+
 @contextmanager
-def on_ray(
-    reading: Input, *, address: str | None, workers: int | None, gpus_per_worker: float, skip: bool
-) -> Iterator[RaySource]:
-    """The source of a reading, on the workers of a cluster. skip: leave shards out that cannot be read."""
-    reading = reachable(reading)
+def ray_workers(*, address: str | None, workers: int | None, gpus_per_worker: float, skip: bool) -> Iterator[Workers]:
+    """Workers on a cluster. skip: leave shards out that cannot be read."""
     with joined(address, workers) as ray:
         count = number_of_workers(ray, workers, gpus_per_worker)
-        given = ray.put(reading)
         kind = ray.remote(num_cpus=1, num_gpus=gpus_per_worker, max_restarts=-1, max_task_retries=-1)(Replica)
         replicas = ready(ray, [kind.remote() for _ in range(count)])
         try:
-            yield RaySource(ray, replicas, given, skip=skip)
+            yield Workers(ray, replicas, skip=skip)
         finally:
             for replica in replicas:
                 ray.kill(replica)
@@ -56,13 +89,13 @@ class RaySource:
 
     What is made of shards is added up on the cluster, in an order that only their numbers decide: four and four, and
     sums of sums to the whole. So the result is the same for any number of workers, and this process never holds more
-    than one. retried: shards that were begun again because their worker was lost. skipped: names of shards that could
-    not be read, and why.
+    than one.
     """
 
-    def __init__(self, ray: Any, replicas: list[Any], given: Any, *, skip: bool) -> None:
-        self._ray, self._replicas, self._given, self._skip = ray, replicas, given, skip
-        about = self._get(replicas[0].about.remote(given))
+    def __init__(self, workers: Workers, given: Any) -> None:
+        self._workers, self._given = workers, given
+        self._ray, self._replicas = workers.ray, workers.replicas
+        about = workers.get(self._replicas[0].about.remote(given))
         self.described: dict[str, Any] = about.pop("described")
         self.layers: list[Layer] = about["layers"]
         self.width: int = about["width"]
@@ -70,25 +103,23 @@ class RaySource:
         self.unit: str = about["unit"]
         self.shard_size: int = about["shard_size"]
         vars(self).update(about)  # and what only some sources have
-        self.retried = 0
-        self.skipped: dict[str, str] = {}
+        self._tell: Progress | None = None
 
     @property
     def engine(self) -> dict[str, Any]:
         """Plain data for provenance."""
-        return {
-            "name": "ray",
-            "version": self._ray.__version__,
-            "workers": len(self._replicas),
-            "retried_shards": self.retried,
-            "skipped_shards": self.skipped,
-        }
+        return self._workers.engine
+
+    def telling(self, tell: Progress) -> RaySource:
+        """The same source, which tells how far it has come."""
+        self._tell = tell
+        return self
 
     def describe(self) -> dict[str, Any]:
         return self.described
 
     def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
-        names: list[str] | None = self._get(self._replicas[0].token_names.remote(self._given, tokens))
+        names: list[str] | None = self._workers.get(self._replicas[0].token_names.remote(self._given, tokens))
         return names
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
@@ -96,10 +127,10 @@ class RaySource:
         every = chain.from_iterable(self.mapped(_brought))
         return (batch for number, batch in enumerate(every) if number >= start)
 
-    def mapped(self, make: Made[T], tell: Progress | None = None) -> Iterator[T]:
+    def mapped(self, make: Made[T]) -> Iterator[T]:
         """What is made of each shard, in their order, brought here one at a time."""
-        for _, made in self._shards(make, 0, [None], tell):
-            yield self._get(made)
+        for made in self._shards(make, 0, [None], ahead=_HELD):
+            yield self._workers.get(made)
 
     def collect(
         self,
@@ -110,23 +141,20 @@ class RaySource:
         every: float = 60.0,
     ) -> Collection:
         """Add all shards to a collection, from where the collection stands; as `isotrope.engines.local.run`."""
-        self.retried += collection.counts["retried_shards"]
-        begun = collection.counts[self.unit]
-
-        def tell(done: int, total: int | None) -> None:
-            if progress is not None:
-                progress(begun + done, total)
+        before = collection.counts.copy()  # of what is resumed
+        if progress is not None:
+            self.telling(lambda done, total: progress(before[self.unit] + done, total))
 
         def whole(now: Collection) -> Collection:
-            now.counts["retried_shards"] = self.retried
-            if self._skip:
-                now.counts["skipped_shards"] = len(self.skipped)
+            now.counts["retried_shards"] = before["retried_shards"] + self._workers.retried
+            if self._workers.skip:
+                now.counts["skipped_shards"] = before["skipped_shards"] + len(self._workers.skipped)
             return now
 
         make = partial(_collected, collection.wanted, len(self.layers))
         onto = collection if collection.shards else None
         kept = None if keep is None else lambda now: keep(whole(now))
-        return whole(self.summed(make, onto=onto, first=collection.shards, tell=tell, keep=kept, every=every))
+        return whole(self.summed(make, onto=onto, first=collection.shards, keep=kept, every=every))
 
     def summed(
         self,
@@ -134,7 +162,6 @@ class RaySource:
         *,
         onto: T | None = None,
         first: int = 0,
-        tell: Progress | None = None,
         keep: Callable[[T], None] | None = None,
         every: float = 60.0,
     ) -> T:
@@ -157,10 +184,10 @@ class RaySource:
             sums.clear()
             told.append(tells)
             if len(told) > _SUMS:
-                known[0] = self._get(told.popleft())
+                known[0] = self._workers.get(told.popleft())
             return result
 
-        for _, part in self._shards(make, first, known, tell):
+        for part in self._shards(make, first, known):
             parts.append(part)
             if len(parts) == _FAN:
                 sums.append(merge.remote(*parts))
@@ -168,19 +195,20 @@ class RaySource:
             if len(sums) == _FAN:
                 whole = added()
                 if keep is not None and time.monotonic() - last >= every:
-                    keep(self._get(whole))
+                    keep(self._workers.get(whole))
                     last = time.monotonic()
         if parts:
             sums.append(merge.remote(*parts))
         if sums:
             whole = added()
-        result: T = make(iter(()), None) if whole is None else self._get(whole)
+        result: T = make(iter(()), None) if whole is None else self._workers.get(whole)
         return result
 
-    def _shards(self, make: Made[T], first: int, known: list[Any], tell: Progress | None) -> Iterator[tuple[int, Any]]:
-        """The number of each shard and a reference to what was made of it, in order, a bounded number ahead.
+    def _shards(self, make: Made[T], first: int, known: list[Any], ahead: int = _AHEAD) -> Iterator[Any]:
+        """References to what is made of each shard, in order.
 
-        known: its only item is what the sum so far tells whoever reads on.
+        known: its only item is what the sum so far tells whoever reads on. ahead: how many shards for each worker are
+        begun at most before the first of them is done and handed out.
         """
         end = None if self.total is None else -(-self.total // self.shard_size)
         how = self._ray.put(make)
@@ -190,12 +218,12 @@ class RaySource:
         head = following = first
         units = 0
         while True:
-            while (end is None or following < end) and following < head + _AHEAD * len(self._replicas):
+            while (end is None or following < end) and following < head + ahead * len(self._replicas):
                 replica = min(self._replicas, key=load.__getitem__)
                 if load[replica] == _HELD:
                     break
                 facts, made = replica.read.options(num_returns=2).remote(
-                    self._given, how, following, known[0], self._skip
+                    self._given, how, following, known[0], self._workers.skip
                 )
                 begun[facts] = following, made, replica
                 load[replica] += 1
@@ -205,29 +233,22 @@ class RaySource:
             (ref,), _ = self._ray.wait(list(begun), num_returns=1)
             number, made, replica = begun.pop(ref)
             load[replica] -= 1
-            facts = self._get(ref)
+            facts = self._workers.get(ref)
             if facts.ended and self.total is None:
                 end = min(number, end or number)
             self._note(number, facts)
             units += facts.units
-            if tell is not None:
-                tell(units, self.total)
+            if self._tell is not None:
+                self._tell(units, self.total)
             done[number] = made
             while head in done and (end is None or head < end):
-                yield head, done.pop(head)
+                yield done.pop(head)
                 head += 1
 
     def _note(self, number: int, facts: Facts) -> None:
-        self.retried += facts.again
+        self._workers.retried += facts.again
         if facts.bad is not None:
-            self.skipped[name_of(self, number)] = facts.bad
-
-    def _get(self, reference: Any) -> Any:
-        """What a reference stands for; an error of the worker's as if it had happened here."""
-        try:
-            return self._ray.get(reference)
-        except self._ray.exceptions.RayTaskError as error:
-            raise error.cause from None
+            self._workers.skipped[name_of(self, number)] = facts.bad
 
 
 def _collected(wanted: Wanted, layers: int, batches: Iterable[Batch], bars: Any) -> Collection:

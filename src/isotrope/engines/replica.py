@@ -13,12 +13,16 @@ from threadpoolctl import threadpool_limits
 
 from isotrope.errors import InputError, IsotropeError
 from isotrope.sources.batch import Batch, Sharded
+from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input
 
 T = TypeVar("T")
 
 #: What is made of the batches of a shard; the second argument is what the sum so far tells, None where nothing.
 Made = Callable[[Iterable[Batch], Any], T]
+
+#: A number that tells readings apart, and the reading.
+Given = tuple[int, Input]
 
 
 class Facts(NamedTuple):
@@ -41,28 +45,33 @@ class Replica:
 
     def __init__(self) -> None:
         self._source: Sharded | None = None
+        self._which: int | None = None
         self._restarted = _restarted()
 
     def ping(self) -> None:
         """Nothing: who answers is there."""
 
-    def _opened(self, reading: Input) -> Sharded:
-        if self._source is None:
-            self._source = reading.open()
+    def _opened(self, given: Given) -> Sharded:
+        """The source of a reading; one of other texts by the same model keeps the model."""
+        which, reading = given
+        if self._source is None or self._which != which:
+            loaded = getattr(self._source, "loaded", None)
+            self._source = reading.open() if loaded is None else reading.rows_over(open_corpus(reading.text), loaded)
+            self._which = which
         return self._source
 
-    def about(self, reading: Input) -> dict[str, Any]:
+    def about(self, given: Given) -> dict[str, Any]:
         """All that there is to know of the source without reading it."""
-        source = self._opened(reading)
+        source = self._opened(given)
         names = ("layers", "width", "total", "unit", "layer_names", "batch_rows", "dtype", "shard_size")
         return {n: getattr(source, n) for n in names if hasattr(source, n)} | {"described": source.describe()}
 
-    def token_names(self, reading: Input, tokens: Any) -> list[str] | None:
-        return self._opened(reading).token_names(tokens)
+    def token_names(self, given: Given, tokens: Any) -> list[str] | None:
+        return self._opened(given).token_names(tokens)
 
-    def read(self, reading: Input, make: Made[T], number: int, hint: Any, skip: bool) -> tuple[Facts, T]:
+    def read(self, given: Given, make: Made[T], number: int, hint: Any, skip: bool) -> tuple[Facts, T]:
         """What is made of one shard, whole or not at all. skip: one that cannot be read counts as empty."""
-        source = self._opened(reading)
+        source = self._opened(given)
         again, self._restarted = self._restarted, False
         seen = _Seen(source.shard(number), source.unit)
         try:

@@ -46,7 +46,8 @@ class ArraySource:
 
     column: the array of a npz, safetensors or HDF5 file, or the column of a parquet or arrow file.
     group_by: a column, or an array of integers in the same file, whose values become the rows' groups.
-    batch_rows: rows per batch, by default about 4 MiB of float32. exact: float64 whatever is stored.
+    batch_rows: rows per batch, by default about 4 MiB of float32. exact: float64 whatever is stored. leave_out: files
+    that cannot be opened are left out, and named by `describe`.
 
     >>> source = ArraySource(np.arange(6, dtype=np.float16).reshape(3, 2), batch_rows=2)
     >>> source.width, source.total
@@ -67,23 +68,34 @@ class ArraySource:
         group_by: str | None = None,
         batch_rows: int | None = None,
         exact: bool = False,
+        leave_out: bool = False,
     ) -> None:
         if batch_rows is not None and batch_rows < 1:
             raise InputError(f"batch_rows is {batch_rows}, expected at least 1: leave it out for the default.")
         self.column = column
         self.group_by = group_by
         self.paths = _paths(data)
-        self._blocks = (
-            [_memory_block(data, column, group_by)]
-            if self.paths is None
-            else [block for path in self.paths for block in _open(path, column, group_by)]
-        )
+        self.left_out: dict[str, str] = {}
+        self._blocks = [_memory_block(data, column, group_by)] if self.paths is None else self._opened(leave_out)
         self.layers: list[Layer] = [0]
         self.width = _common_width(self._blocks)
         self.total = sum(block.rows for block in self._blocks)
         self.batch_rows = batch_rows or min(_MAX_BATCH_ROWS, max(_MIN_BATCH_ROWS, _BATCH_BYTES // (4 * self.width)))
         narrow = not exact and all(block.dtype in NARROW for block in self._blocks)
         self.dtype = np.dtype(np.float32 if narrow else np.float64)
+
+    def _opened(self, leave_out: bool) -> list[Block]:
+        blocks = []
+        for path in self.paths or []:
+            try:
+                blocks += _open(path, self.column, self.group_by)
+            except InputError as error:
+                if not leave_out:
+                    raise
+                self.left_out[path] = str(error)
+        if not blocks:
+            raise InputError(f"none of {len(self.left_out)} files can be read: {next(iter(self.left_out.values()))}")
+        return blocks
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """Batch number k holds the rows from k * batch_rows on, across files; earlier ones are not read."""
@@ -113,7 +125,8 @@ class ArraySource:
             "rows": self.total,
             "width": self.width,
             "dtype": ", ".join(sorted({block.dtype for block in self._blocks})),
-            "files": [file_facts(path) for path in self.paths or []],
+            "files": [file_facts(path) for path in self.paths or [] if path not in self.left_out],
+            **({"files_left_out": self.left_out} if self.left_out else {}),
             "column": self.column,
             "group_by": self.group_by,
         }

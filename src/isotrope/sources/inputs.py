@@ -33,7 +33,8 @@ _OF_TEXT_ALONE = ("unit", "gguf_file", "max_length", "token_weights")
 class Input:
     """All that there is to say about where rows come from; what each field means stands with `isotrope.scan`.
 
-    token_weights: by which the pooling `mean` counts tokens, `TokenWeights` or a file of them.
+    token_weights: by which the pooling `mean` counts tokens, `TokenWeights` or a file of them. leave_out: files of
+    vectors that cannot be opened are left out, and named in the source's description.
     """
 
     model: Any = None
@@ -56,6 +57,7 @@ class Input:
     max_length: int | None = None
     device: str = "auto"
     in_order: bool = False
+    leave_out: bool = False
 
     @classmethod
     def among(cls, given: Mapping[str, Any]) -> Input:
@@ -102,6 +104,7 @@ class Input:
             group_by=self.group_by,
             batch_rows=self.batch_size,
             exact=self.precision != "fast",
+            leave_out=self.leave_out,
         )
 
     def _texts(self) -> Sharded:

@@ -63,6 +63,7 @@ class TextSource:
             raise InputError(f"the batch size is {batch_size}, expected at least 1.")
         self.loaded, self.corpus = loaded, corpus
         self._texts = Cursor(lambda: iter(corpus))
+        self._window: tuple[int, int, list[Encoded]] | None = None  # that of the last shard: the next may be in it
         self.special_tokens, self.batch_size, self.in_order = special_tokens, batch_size, in_order
         self.pooling = parse(pooling) if pooling else None
         self.token_weights = token_weights
@@ -207,9 +208,11 @@ class TextSource:
         """The batches of one shard; texts before its window are read, but not tokenized."""
         together, size = self.batch_size * _BATCHES_SORTED_TOGETHER, self.shard_size
         start, part = divmod(number * size, together)
-        window = self._texts.between(start * together, (start + 1) * together)
-        encoded = self._sorted(window)
-        without = 0 if part else len(window) - len(encoded)
+        if self._window is None or self._window[0] != start:
+            texts = self._texts.between(start * together, (start + 1) * together)
+            self._window = start, len(texts), self._sorted(texts)
+        _, count, encoded = self._window
+        without = 0 if part else count - len(encoded)
         if without and not encoded:
             yield Batch({}, Rows(np.empty(0, np.uint64)), {"texts": without, "texts_without_tokens": without})
         for i in range(part, min(part + size, len(encoded)), self.batch_size):

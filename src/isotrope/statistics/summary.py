@@ -89,6 +89,11 @@ class Summary:
             setattr(self, name, merged)
         return self
 
+    def settle(self) -> None:
+        """Put the sample in order, after which it can be read from several threads."""
+        if self.sample is not None:
+            self.sample.settle()
+
     def copy(self) -> Summary:
         return Summary.from_arrays(self.arrays())
 
@@ -187,8 +192,7 @@ class Collection:
     def settle(self) -> None:
         """Put the samples in order, after which they can be read from several threads."""
         for summary in self.summaries.values():
-            if summary.sample is not None:
-                summary.sample.settle()
+            summary.settle()
 
     def groups(self) -> list[str]:
         """The names of the groups, sorted; empty without groups."""
