@@ -35,9 +35,18 @@ def masked(arguments: Sequence[str]) -> str:
     """
     program = Path(arguments[0])
     command = [program.parent.name if program.name == "__main__.py" else program.name, *arguments[1:]]
+    return shlex.join(map(without_secrets, command))
+
+
+def without_secrets(text: str) -> str:
+    """A text such as a URL with what must not be written down replaced by stars.
+
+    >>> without_secrets("s3://key:word@bucket/a.npy")
+    's3://***@bucket/a.npy'
+    """
     for pattern, instead in _SECRETS:
-        command = [pattern.sub(instead, part) for part in command]
-    return shlex.join(command)
+        text = pattern.sub(instead, text)
+    return text
 
 
 def provenance(started: datetime, settings: dict[str, Any], resumed: int) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import isotrope
+from isotrope.errors import InputError
 from isotrope.findings import Findings
 from isotrope.statistics import Summary
 from isotrope.store import Run, read_arrays

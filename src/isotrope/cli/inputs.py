@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isotrope.errors import InputError
+from isotrope.provenance import without_secrets
 from isotrope.sources.arrays import OPENERS
+from isotrope.sources.remote import is_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,10 @@ def sort_out(
 def _by_kind(input: str) -> Place:
     """INPUT on its own: vectors by its ending, a model by its files, else a text for the embedded model."""
     path = Path(input)
+    if is_url(input):
+        if path.suffix:
+            return Place(vectors=input) if path.suffix.lower() in OPENERS else Place(text=input)
+        raise InputError(f"{without_secrets(input)!r} may hold anything; say what with --vectors, --text or --model.")
     if path.is_dir():
         if any((path / name).exists() for name in ("config.json", "modules.json")) or any(path.glob("*.gguf")):
             return Place(model=input)

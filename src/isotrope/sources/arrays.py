@@ -19,6 +19,7 @@ from isotrope.sources.array_files import open_hdf5, open_npy, open_npz, open_saf
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.sources.blocks import NARROW, Block, Entry, Piece, dtype_label, entry_block, readable
 from isotrope.sources.provenance import file_facts
+from isotrope.sources.remote import facts_of, files_of, is_url, open_url
 from isotrope.sources.sharding import batches_per_shard
 from isotrope.sources.table_files import open_ipc, open_parquet
 
@@ -125,7 +126,7 @@ class ArraySource:
             "rows": self.total,
             "width": self.width,
             "dtype": ", ".join(sorted({block.dtype for block in self._blocks})),
-            "files": [file_facts(path) for path in self.paths or [] if path not in self.left_out],
+            "files": [_facts(path) for path in self.paths or [] if path not in self.left_out],
             **({"files_left_out": self.left_out} if self.left_out else {}),
             "column": self.column,
             "group_by": self.group_by,
@@ -195,6 +196,8 @@ def _paths(data: Any) -> list[str] | None:
 
 
 def _files(path: str) -> list[str]:
+    if is_url(path):
+        return files_of(path, tuple(OPENERS))
     if not os.path.isdir(path):
         return [path]
     with readable(path):
@@ -205,6 +208,10 @@ def _files(path: str) -> list[str]:
     return files
 
 
+def _facts(path: str) -> dict[str, Any]:
+    return facts_of(path) if is_url(path) else file_facts(path)
+
+
 def _suffix(path: str) -> str:
     return Path(path).suffix.lower()
 
@@ -212,6 +219,8 @@ def _suffix(path: str) -> str:
 def _open(given: str, column: str | None, group_by: str | None) -> list[Block]:
     path = Path(given)
     opener = OPENERS.get(_suffix(given))
+    if is_url(given) and opener is not None:
+        return open_url(given, opener, column, group_by)
     if not path.is_file():
         raise InputError(f"there is no file {path}, expected a file or folder of vectors: check the path.")
     if opener is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
@@ -207,6 +208,32 @@ class Collection:
         for part in others:
             total += part
         return total
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The whole state as named arrays, for sending; what is not numbers is in one of them as JSON."""
+        about = {
+            "wanted": self.wanted,
+            "keys": list(self.summaries),
+            "counts": self.counts,
+            "batches": self.batches,
+            "shards": self.shards,
+        }
+        parts = {i: summary.arrays() for i, summary in enumerate(self.summaries.values())}
+        named = {f"{i}.{name}": array for i, part in parts.items() for name, array in part.items()}
+        return {"about": np.frombuffer(json.dumps(about).encode(), np.uint8), **named}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Collection:
+        """The state that `arrays` returned."""
+        about = json.loads(arrays["about"].tobytes())
+        parts: list[dict[str, NDArray[Any]]] = [{} for _ in about["keys"]]
+        for key, array in arrays.items():
+            number, _, name = key.partition(".")
+            if name:
+                parts[int(number)][name] = array
+        summaries = {(g, k): Summary.from_arrays(p) for (g, k), p in zip(about["keys"], parts, strict=True)}
+        wanted = Wanted(*about["wanted"])
+        return cls(wanted, summaries, Counter(about["counts"]), about["batches"], about["shards"])
 
     def check(self, other: Collection) -> None:
         """Refuse what cannot be merged."""
