@@ -12,6 +12,9 @@ from isotrope.sources.batch import Layer, Source
 from isotrope.statistics import Collection, Summary, Wanted
 from isotrope.store import Run
 
+#: What runs of earlier versions did not say.
+_BEFORE = {"engine": "local"}
+
 
 def files(collection: Collection) -> dict[str, tuple[str | None, Layer]]:
     """A file name for each summary, and the group and layer it is of."""
@@ -28,8 +31,8 @@ def arrays(collection: Collection) -> dict[str, dict[str, Any]]:
 
 def keep(run: Run, task: dict[str, Any], now: Collection) -> None:
     """Write a checkpoint."""
-    state = {"task": task, "batches": now.batches, "counts": dict(now.counts), "index": files(now)}
-    run.checkpoint(state, arrays(now))
+    done = {"batches": now.batches, "shards": now.shards, "counts": dict(now.counts)}
+    run.checkpoint({"task": task, **done, "index": files(now)}, arrays(now))
 
 
 def task_of(source: Source, settings: dict[str, Any]) -> dict[str, Any]:
@@ -42,7 +45,10 @@ def task_of(source: Source, settings: dict[str, Any]) -> dict[str, Any]:
 def _refuse_other(run: Run, task: dict[str, Any], begun: dict[str, Any]) -> None:
     """Refuse to continue a run that was begun with another input or with other options."""
     differing = [
-        name for part in ("source", "settings") for name in task[part] if task[part][name] != begun[part].get(name)
+        name
+        for part in ("source", "settings")
+        for name in task[part]
+        if task[part][name] != begun[part].get(name, _BEFORE.get(name))
     ]
     if differing:
         raise StoreError(
@@ -66,7 +72,7 @@ def resumed(run: Run, task: dict[str, Any], wanted: Wanted) -> Collection:
     state, saved = found
     try:
         _refuse_other(run, task, state["task"])
-        collection = Collection(wanted, batches=int(state["batches"]))
+        collection = Collection(wanted, batches=int(state["batches"]), shards=int(state.get("shards", 0)))
         collection.counts.update(state["counts"])
         for name, (group, layer) in state["index"].items():
             collection.summaries[group, layer] = Summary.from_arrays(saved[name])

@@ -15,7 +15,8 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from isotrope import checkpoints
-from isotrope.engines import local
+from isotrope.engines.choosing import Engine, engine_of
+from isotrope.engines.choosing import run as run_on
 from isotrope.engines.memory import give_back
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
@@ -80,6 +81,10 @@ def scan(
     max_length: int | None = None,
     device: str = "auto",
     bad_files: str = "stop",
+    engine: str = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    gpus_per_worker: float = 0.0,
     output: str | Path | None = None,
     resume: bool = False,
     checkpoint_every: float = 60.0,
@@ -92,7 +97,8 @@ def scan(
     folder, parquet file, dataset id or list. hooks: modules whose outputs are the layers, such as "blocks.*". vectors:
     array, file, list of files or folder, instead of model and text. precision: "fast" (float32 products) or "exact"
     (float64 throughout); None is exact for vectors and fast for models. bad_files: "stop" at a file of vectors that
-    cannot be read, or "skip" it and say which. output: a run folder to write.
+    cannot be read, or "skip" it and say which; on a cluster, any part of the input. engine: "local", or "ray" for a
+    cluster, with address, workers and gpus_per_worker, see `isotrope.engines.choosing`. output: a run folder to write.
 
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(500, 8)) + 3.0
@@ -100,13 +106,12 @@ def scan(
     >>> findings.verdict.word
     'collapsed'
     """
-    reading = Input.among(locals())
+    reading, where = Input.among(locals()), Engine.among(locals())
     options = choose(measures, sample=sample, seed=seed)
     if resume and output is None:
         raise InputError("there is nothing to resume without a run folder; name it as the output.")
     run = Run(output) if output is not None else None
-    with nullcontext() if run is None else run.held(resume=resume):
-        source = reading.open()
+    with nullcontext() if run is None else run.held(resume=resume), where.open(reading) as source:
         return scan_source(
             source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=progress
         )
@@ -163,7 +168,7 @@ def scan_source(
     resumed = collection.batches
     told = progress or (lambda *_: None)
     reading = f"reading {source.unit}{_and_then(source, options)}"
-    collection = local.run(
+    collection = run_on(
         source,
         collection,
         progress=lambda done, total: told(reading, done, total),
@@ -172,7 +177,7 @@ def scan_source(
     )
     give_back()
     findings = find(collection, source, options, told)
-    findings.provenance = provenance(started, task["settings"], resumed)
+    findings.provenance = provenance(started, task["settings"], resumed) | {"engine": engine_of(source)}
     if run is not None:
         told("writing the run", 0, None)
         run.save(findings, checkpoints.arrays(collection), checkpoints.files(collection))
@@ -197,6 +202,7 @@ def _settings(source: Source, options: Options) -> dict[str, Any]:
         "seed": options.seed,
         "batch_rows": getattr(source, "batch_rows", None),
         "rows_dtype": str(getattr(source, "dtype", None)),
+        "engine": engine_of(source)["name"],
     }
 
 

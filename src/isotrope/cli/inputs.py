@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isotrope.errors import InputError
-from isotrope.sources.arrays import ENDINGS
+from isotrope.secrets import masked
+from isotrope.sources.arrays import ENDINGS, OPENERS
+from isotrope.sources.remote import is_url
 from isotrope.sources.stores.address import parse
 
 
@@ -54,6 +56,10 @@ def _by_kind(input: str) -> Place:
     if parse(input) is not None:
         return Place(vectors=input)
     path = Path(input)
+    if is_url(input):
+        if path.suffix:
+            return Place(vectors=input) if path.suffix.lower() in OPENERS else Place(text=input)
+        raise InputError(f"{masked(input)!r} may hold anything; say what with --vectors, --text or --model.")
     if path.is_dir():
         if any((path / name).exists() for name in ("config.json", "modules.json")) or any(path.glob("*.gguf")):
             return Place(model=input)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -63,9 +64,11 @@ BadFiles: TypeAlias = Annotated[
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
-def open_space(given: Mapping[str, Any], **more: Any) -> Source:
+@contextmanager
+def open_space(given: Mapping[str, Any], **more: Any) -> Iterator[Source]:
     """The source of one layer that a command's arguments name; more: settings that the command itself decides."""
     from isotrope.cli.inputs import sort_out
+    from isotrope.engines.choosing import Engine
     from isotrope.errors import InputError
     from isotrope.sources.inputs import Input
     from isotrope.store import Run
@@ -78,11 +81,11 @@ def open_space(given: Mapping[str, Any], **more: Any) -> Source:
     if (place.model, place.text, place.vectors) == (None, None, None):
         raise InputError("got no rows; name a file of vectors, or --model and --text.")
     reading = replace(Input.among(given), model=place.model, text=place.text, vectors=place.vectors, **more)
-    source = replace(reading, layers=_layer(given["layer"], reading)).open()
-    if len(source.layers) != 1:
-        layers = ", ".join(map(str, source.layers))
-        raise InputError(f"got the layers {layers}, expected one: a repair is of one space; name it with --layer.")
-    return source
+    with Engine.among(given).open(replace(reading, layers=_layer(given["layer"], reading))) as source:
+        if len(source.layers) != 1:
+            layers = ", ".join(map(str, source.layers))
+            raise InputError(f"got the layers {layers}, expected one: a repair is of one space; name it with --layer.")
+        yield source
 
 
 def refuse_reading(given: Mapping[str, Any], what: str, *others: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from isotrope.cli import engine_options
 from isotrope.cli import one_space as space
 
 if TYPE_CHECKING:
@@ -38,6 +39,10 @@ def apply(
     batch_size: space.BatchSize = None,
     device: space.Device = "auto",
     trust_remote_code: space.TrustRemoteCode = False,
+    engine: engine_options.Engine = "local",
+    address: engine_options.Address = None,
+    workers: engine_options.Workers = None,
+    gpus_per_worker: engine_options.GpusPerWorker = 0.0,
     json: space.Json = False,
 ) -> None:
     """Apply a saved repair to rows, in their order and in constant memory, and write them.
@@ -51,32 +56,32 @@ def apply(
     from isotrope.repairs import apply_to_file, apply_to_store, load_repair
     from isotrope.row_files import refuse_target
     from isotrope.sources.stores.address import parse
-    from isotrope.sources.watched import Watched
+    from isotrope.sources.watched import watched
 
-    address = parse(output)
-    if address is None:
+    place = parse(output)
+    if place is None:
         refuse_target(Path(output))
         if output_column is not None:
             raise InputError(f"--output-column ({output_column!r}) is for stores; leave it out for a file.")
     fitted = load_repair(folder)
-    with nullcontext() if address else claimed(output), Bar(quiet=json) as bar:  # stores keep their names themselves
+    with nullcontext() if place else claimed(output), Bar(quiet=json) as bar:  # stores keep their names themselves
         bar("opening", 0, None)
-        source = space.open_space(given, precision="fast", in_order=True)
+        with space.open_space(given, precision="fast", in_order=True) as source:
+            notes = list(differences(fitted.fitted_on_, source.describe()))
 
-        def tell(done: int, total: int | None) -> None:
-            bar(f"repairing {source.unit}", done, total)
+            def tell(done: int, total: int | None) -> None:
+                bar(f"repairing {source.unit}", done, total)
 
-        notes = list(differences(fitted.fitted_on_, source.describe()))
-        where = output
-        if address is None:
-            rows = apply_to_file(fitted, Watched(source, tell), output)
-        else:
-            store = same_store(source, address)
-            target = store.target(address, output_column, fitted.map_.columns)
-            where = target.words
-            rows = apply_to_store(fitted, store, target, tell)
-            if store.left_out:
-                notes.append(f"{store.left_out:,} rows without a vector were left out")
+            where = output
+            if place is None:
+                rows = apply_to_file(fitted, watched(source, tell), output)
+            else:
+                store = same_store(source, place)
+                target = store.target(place, output_column, fitted.map_.columns)
+                where = target.words
+                rows = apply_to_store(fitted, store, target, tell)
+                if store.left_out:
+                    notes.append(f"{store.left_out:,} rows without a vector were left out")
     if json:
         import json as library
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from isotrope.cli import engine_options
 from isotrope.cli import one_space as space
 
 if TYPE_CHECKING:
@@ -89,6 +90,10 @@ def fit(
     device: space.Device = "auto",
     trust_remote_code: space.TrustRemoteCode = False,
     bad_files: space.BadFiles = "stop",
+    engine: engine_options.Engine = "local",
+    address: engine_options.Address = None,
+    workers: engine_options.Workers = None,
+    gpus_per_worker: engine_options.GpusPerWorker = 0.0,
     json: space.Json = False,
 ) -> None:
     """Fit a repair on rows in one pass, and save it in a folder."""
@@ -96,7 +101,7 @@ def fit(
     from isotrope.cli.terminal import Bar, console, warnings_told
     from isotrope.errors import StoreError
     from isotrope.locks import claimed
-    from isotrope.sources.watched import Watched
+    from isotrope.sources.watched import watched
     from isotrope.store import Run
 
     fitted = chosen(with_, {name: given[name] for name in _OPTIONS if given[name] is not None})
@@ -110,9 +115,8 @@ def fit(
         else:
             with Bar(quiet=json) as bar:
                 bar("opening", 0, None)
-                source = space.open_space(given, precision="fast")
-                with warnings_told():
-                    fitted.fit(Watched(source, lambda done, total: bar(f"reading {source.unit}", done, total)))
+                with space.open_space(given, precision="fast") as source, warnings_told():
+                    fitted.fit(watched(source, lambda done, total: bar(f"reading {source.unit}", done, total)))
         fitted.save(output)
     if json:
         import json as library

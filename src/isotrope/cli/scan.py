@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from isotrope.cli import engine_options
+
 _MODEL = "Model"
 _TEXT = "Text"
 _WHAT = "What to measure"
@@ -103,8 +105,13 @@ def scan(
         ),
     ] = None,
     bad_files: Annotated[
-        str, typer.Option(help="stop at a file of vectors that cannot be read, or skip it.", rich_help_panel=_RUN)
+        str,
+        typer.Option(help="stop at a file of vectors that cannot be read, or skip it.", rich_help_panel=_RUN),
     ] = "stop",
+    engine: engine_options.Engine = "local",
+    address: engine_options.Address = None,
+    workers: engine_options.Workers = None,
+    gpus_per_worker: engine_options.GpusPerWorker = 0.0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Run folder to write.", rich_help_panel=_RUN)
     ] = None,
@@ -131,6 +138,7 @@ def scan(
     from isotrope.cli.fresh_folder import fresh_folder
     from isotrope.cli.inputs import sort_out
     from isotrope.cli.terminal import Bar, show_findings, show_plan
+    from isotrope.engines.choosing import Engine
     from isotrope.errors import InputError
     from isotrope.measures import get
     from isotrope.pipeline import choose, scan_source
@@ -138,7 +146,7 @@ def scan(
     from isotrope.sources.inputs import Input
     from isotrope.store import Run
 
-    reading = Input.among(given)
+    reading, where = Input.among(given), Engine.among(given)
     gates = [gate.parse(expression) for expression in fail_on or []]
     for one in gates:
         get(one.measure)
@@ -152,15 +160,18 @@ def scan(
         run.prepare(resume=resume)
     with nullcontext() if run is None or dry_run else run.held(resume=resume), Bar(quiet=json) as bar:
         bar("opening", 0, None)
-        source = replace(reading, model=place.model, text=place.text, vectors=place.vectors).open()
-        gate.check_layers(gates, source.layers)
+        reading = replace(reading, model=place.model, text=place.text, vectors=place.vectors)
         if dry_run:
+            source = reading.open()
+            gate.check_layers(gates, source.layers)
             bar("trying the first batches", 0, None)
             estimate = plan(source, options.measures, options.wanted, report=output is not None or not json)
         else:
-            findings = scan_source(
-                source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=bar
-            )
+            with where.open(reading) as opened:
+                gate.check_layers(gates, opened.layers)
+                findings = scan_source(
+                    opened, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=bar
+                )
     if dry_run:
         show_plan(estimate, json=json)
         return

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.repairs.repair import Repair
+from isotrope.repairs.repair import Map, Repair
 from isotrope.row_files import refuse_target, write_rows
 from isotrope.sources.arrays import default_rows
-from isotrope.sources.batch import Source
+from isotrope.sources.batch import Batch, Source
 from isotrope.sources.blocks import NARROW
+from isotrope.sources.sharding import mapped
 from isotrope.sources.stores.store import Records, Store, Target
 from isotrope.statistics.block import to_numpy
 
@@ -56,7 +58,7 @@ def apply_to_store(
     def records() -> Records:
         nonlocal done
         for keys, vectors in store.records(default_rows(store.block.width)):
-            yield keys, _image(repair, vectors.astype(dtype), done)
+            yield keys, _sound(_image(repair.map_, vectors.astype(dtype)), done)
             done += len(vectors)
             if tell is not None:
                 tell(done, store.block.rows)
@@ -75,13 +77,13 @@ def _refuse_width(repair: Repair, width: int) -> None:
 
 def repaired(repair: Repair, source: Source) -> Iterator[NDArray[np.floating[Any]]]:
     """The repaired rows of a source, batch by batch, (m, d) -> (m, k), float32 or float64."""
-    row, texts = 0, False
-    for batch in source.batches():
-        (found,) = batch.layers.values()
-        rows = to_numpy(found.detach() if hasattr(found, "detach") else found)
-        yield _image(repair, rows, row)
-        row += len(rows)
-        texts = source.unit == "texts" and batch.rows.position is None
+    row, pooled = 0, False
+    for images in mapped(source, partial(_images, repair.map_)):
+        for image in images:
+            yield _sound(image, row)
+            row += len(image.rows)
+            pooled = image.pooled
+    texts = pooled and source.unit == "texts"
     if texts and source.total not in (None, row):
         raise InputError(
             f"{source.total:,} texts gave {row:,} rows, expected one row for each: some have no token to pool; "
@@ -89,17 +91,44 @@ def repaired(repair: Repair, source: Source) -> Iterator[NDArray[np.floating[Any
         )
 
 
-def _image(repair: Repair, rows: NDArray[Any], first: int) -> NDArray[np.floating[Any]]:
-    """The repaired rows, the first of which is number `first`."""
-    _refuse_nonfinite(rows, first, "holds NaN or inf")
-    with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and told by the row
-        image = np.ascontiguousarray(repair.map_(rows))
-    _refuse_nonfinite(image, first, f"becomes too large for {image.dtype} under this repair")
-    return image
+class _Image(NamedTuple):
+    """Repaired rows of a batch, (m, k). pooled: whether each is a text. bad: the first that cannot be, and why."""
+
+    rows: NDArray[np.floating[Any]]
+    pooled: bool
+    bad: tuple[int, str] | None
 
 
-def _refuse_nonfinite(rows: NDArray[Any], first: int, what: str) -> None:
-    """Name the first row, counted from `first` on, that is not all numbers."""
-    if not np.isfinite(rows).all():
-        at = first + int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
-        raise InputError(f"row {at:,}, counted from 0, {what}, expected numbers: correct or remove it.")
+def _images(apply: Map, batches: Iterable[Batch], _: Any) -> list[_Image]:
+    """The repaired rows of some batches."""
+    images = []
+    for batch in batches:
+        for found in batch.layers.values():
+            rows = to_numpy(found.detach() if hasattr(found, "detach") else found)
+            images.append(_image(apply, rows, batch.rows.position is None))
+    return images
+
+
+def _image(apply: Map, rows: NDArray[Any], pooled: bool = False) -> _Image:
+    """The repaired rows, or why they cannot be."""
+    image, bad = rows, _not_finite(rows, "holds NaN or inf")
+    if bad is None:
+        with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and told by the row
+            image = np.ascontiguousarray(apply(rows))
+        bad = _not_finite(image, f"becomes too large for {image.dtype} under this repair")
+    return _Image(image, pooled, bad)
+
+
+def _not_finite(rows: NDArray[Any], what: str) -> tuple[int, str] | None:
+    """The first row that is not all numbers, None where all are."""
+    if np.isfinite(rows).all():
+        return None
+    return int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0]), what
+
+
+def _sound(image: _Image, first: int) -> NDArray[np.floating[Any]]:
+    """The rows of an image, the first of which is number `first`; one that is not all numbers is named."""
+    if image.bad is not None:
+        at, what = image.bad
+        raise InputError(f"row {first + at:,}, counted from 0, {what}, expected numbers: correct or remove it.")
+    return image.rows

@@ -156,7 +156,7 @@ def _choose(path: Path, entries: dict[str, Entry], column: str | None) -> dict[s
 
 def _npy_entry(path: Path, file: IO[bytes], end: int) -> Entry:
     """The array whose .npy header starts where `file` stands and whose bytes end at or before `end`."""
-    shape, fortran, dtype = _npy_header(file)
+    shape, fortran, dtype = npy_header(file)
     if dtype.hasobject:
         return Entry(shape, PICKLED, nullcontext)
     offset = file.tell()
@@ -165,7 +165,8 @@ def _npy_entry(path: Path, file: IO[bytes], end: int) -> Entry:
     return Entry(shape, dtype_label(dtype), partial(_map, path, dtype.str, offset, shape, order))
 
 
-def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns come first, and type of the array whose header begins where `file` stands."""
     # Version 3 exists only for structured dtypes with names beyond Latin-1, which are no vectors.
     readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     version = npy.read_magic(file)
@@ -188,7 +189,7 @@ def _member_entry(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo,
     if member.file_size > _MOST_INFLATED * (member.compress_size + 1):
         raise ValueError(f"{member.filename} claims {member.file_size} bytes, packed in {member.compress_size}")
     with archive.open(member) as file:
-        shape, fortran, dtype = _npy_header(file)
+        shape, fortran, dtype = npy_header(file)
         label = PICKLED if dtype.hasobject else dtype_label(dtype)
         _check_size(math.prod(shape) * dtype.itemsize, member.file_size - file.tell())
     opened = _inflate if fortran else _inflating
@@ -261,7 +262,7 @@ class _Rows:
 @contextmanager
 def _inflating(path: Path, member: str) -> Iterator[_Rows]:
     with zipfile.ZipFile(path) as archive, archive.open(member) as file:
-        shape, _, dtype = _npy_header(file)
+        shape, _, dtype = npy_header(file)
         yield _Rows(file, shape, dtype)
 
 

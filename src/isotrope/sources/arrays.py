@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from isotrope.sources.bad_files import refuse_choice, whole_files
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.sources.blocks import NARROW, Block, Entry, Piece, dtype_label, entry_block, readable
 from isotrope.sources.provenance import file_facts
+from isotrope.sources.remote import facts_of, files_of, is_url, open_url
+from isotrope.sources.sharding import batches_per_shard
 from isotrope.sources.stores.address import FAISS_ENDING, parse
 from isotrope.sources.stores.store import Store, open_store
 from isotrope.sources.table_files import open_ipc, open_parquet
@@ -113,6 +116,18 @@ class ArraySource:
             yield Batch({0: values}, Rows(sequence, group=groups), counts)
             row += len(values)
 
+    @property
+    def _shard_batches(self) -> int:
+        return batches_per_shard(-(-self.total // self.batch_rows))
+
+    @property
+    def shard_size(self) -> int:
+        return self._shard_batches * self.batch_rows
+
+    def shard(self, number: int) -> Iterator[Batch]:
+        """The batches of one shard; the rows before it are not read."""
+        return islice(self.batches(number * self._shard_batches), self._shard_batches)
+
     def describe(self) -> dict[str, Any]:
         """Plain data for provenance; files of more than 64 MiB have `sha256_ends` instead of `sha256`."""
         return {
@@ -121,8 +136,7 @@ class ArraySource:
             "width": self.width,
             "dtype": ", ".join(sorted({block.dtype for block in self._blocks})),
             "files": [
-                dict(self._stores[path].facts) if path in self._stores else file_facts(path)
-                for path in self.paths or []
+                dict(self._stores[path].facts) if path in self._stores else _facts(path) for path in self.paths or []
             ],
             "column": self.column,
             "group_by": self.group_by,
@@ -208,6 +222,8 @@ def _paths(data: Any) -> list[str] | None:
 
 
 def _files(path: str) -> list[str]:
+    if is_url(path):
+        return files_of(path, tuple(OPENERS))
     if not os.path.isdir(path):
         return [path]
     with readable(path):
@@ -218,6 +234,10 @@ def _files(path: str) -> list[str]:
     return files
 
 
+def _facts(path: str) -> dict[str, Any]:
+    return facts_of(path) if is_url(path) else file_facts(path)
+
+
 def _suffix(path: str) -> str:
     return Path(path).suffix.lower()
 
@@ -225,6 +245,8 @@ def _suffix(path: str) -> str:
 def _open(given: str, column: str | None, group_by: str | None) -> list[Block]:
     path = Path(given)
     opener = OPENERS.get(_suffix(given))
+    if is_url(given) and opener is not None:
+        return open_url(given, opener, column, group_by)
     if not path.is_file():
         raise InputError(f"there is no file {path}, expected a file or folder of vectors: check the path.")
     if opener is None:

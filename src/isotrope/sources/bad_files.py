@@ -9,13 +9,16 @@ from isotrope.sources.blocks import Block, readable
 
 CHOICES = ("stop", "skip")
 
+#: What the workers of a cluster do: each only tries to open the files, and what cannot be read later is skipped there.
+SKIP_UNOPENED = "skip what cannot be opened"
+
 #: Rows that are read together when a file is tried.
 _ROWS = 1024
 
 
 def refuse_choice(bad_files: str) -> None:
     """Refuse what is neither of the two."""
-    if bad_files not in CHOICES:
+    if bad_files not in (*CHOICES, SKIP_UNOPENED):
         raise InputError(f"there is no way {bad_files!r} with bad files; say {' or '.join(CHOICES)}.")
 
 
@@ -35,8 +38,9 @@ def whole_files(
     for path in paths:
         try:
             found = opened(path)
-            for block in found:
-                _read_through(block)
+            if bad_files != SKIP_UNOPENED:
+                for block in found:
+                    _read_through(block)
             blocks += found
         except InputError as error:
             left_out[path] = str(error)

@@ -14,6 +14,7 @@ from isotrope.errors import InputError
 from isotrope.sources.corpora import HUB_ID, SAVED
 from isotrope.sources.modality import WORDS
 from isotrope.sources.provenance import file_facts
+from isotrope.sources.remote import copied, is_url, told_by_url
 from isotrope.sources.text_columns import did_you_mean
 from isotrope.sources.text_datasets import dataset_rows, load_split
 from isotrope.sources.text_files import arrow_errors, plain_rows, walk
@@ -120,6 +121,11 @@ def open_media(
     what = WORDS[modality]
     if source is None:
         raise InputError(f"got no {what}; give a file, a folder, or a dataset of {what}.")
+    if is_url(source):
+        here = copied(str(source))
+        media = open_media(here, modality, column=column, split=split, group_by=group_by)
+        media.facts = partial(told_by_url, media.facts, here, str(source))
+        return media
     if _is_dataset(source):
         return _from_dataset("a dataset", source, split or str(source.split), column, group_by, modality)
     if not isinstance(source, (str, Path)):

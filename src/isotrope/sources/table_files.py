@@ -26,11 +26,11 @@ _Batches: TypeAlias = Callable[[int, int], Iterator[tuple[int, Any]]]
 _Read: TypeAlias = Callable[[str, int, Any, int], NDArray[Any]]
 
 
-def open_parquet(path: Path, column: str | None, group_by: str | None) -> list[Block]:
-    """The list column of a parquet file, read by row groups in batches."""
+def open_parquet(path: Any, column: str | None, group_by: str | None) -> list[Block]:
+    """The list column of a parquet file, a path or one that is remote, read by row groups in batches."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(_begun(path)) as file:
         schema, rows = file.schema_arrow, file.metadata.num_rows
     column = choose_column(path, schema, column, group_by)
     batches = partial(_parquet_batches, path, _columns(column, group_by))
@@ -51,11 +51,17 @@ def open_ipc(path: Path, column: str | None, group_by: str | None) -> list[Block
     return [column_block(path, schema, rows, column, group_by, batches)]
 
 
+def _begun(path: Any) -> Any:
+    """A path as it is, a remote file opened."""
+    begin = getattr(path, "begin", None)
+    return path if begin is None else begin()
+
+
 def _columns(column: str, group_by: str | None) -> list[str]:
     return [column] if group_by is None else [column, group_by]
 
 
-def choose_column(path: str | Path, schema: Any, column: str | None, group_by: str | None) -> str:
+def choose_column(path: Any, schema: Any, column: str | None, group_by: str | None) -> str:
     """The name of the column of vectors: the given one, or the only one whose rows are lists of numbers, or base64."""
     import pyarrow as pa
 
@@ -100,9 +106,7 @@ def _is_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def column_block(
-    path: str | Path, schema: Any, rows: int, column: str, group_by: str | None, batches: _Batches
-) -> Block:
+def column_block(path: Any, schema: Any, rows: int, column: str, group_by: str | None, batches: _Batches) -> Block:
     """The checked block of a column; its first row says the width where its type does not."""
     import pyarrow as pa
 
@@ -198,10 +202,10 @@ def _labels(column: Any) -> NDArray[np.str_]:
     return np.array(["null" if value is None else str(value) for value in column.to_pylist()], np.str_)
 
 
-def _parquet_batches(path: Path, columns: list[str], start: int, size: int) -> Iterator[tuple[int, Any]]:
+def _parquet_batches(path: Any, columns: list[str], start: int, size: int) -> Iterator[tuple[int, Any]]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path, **_PARQUET_STREAMING) as file:
+    with pq.ParquetFile(_begun(path), **_PARQUET_STREAMING) as file:
         groups = range(file.num_row_groups)
         ends = np.cumsum([file.metadata.row_group(group).num_rows for group in groups])
         first = int(np.searchsorted(ends, start, side="right"))

@@ -62,6 +62,16 @@ class Sample:
             raise InputError(f"a sample needs a size of at least one row, got {size}.")
         return cls(d, size, seed)
 
+    @property
+    def bar(self) -> int | None:
+        """The hash above which no sequence can be in this sample or any that it is part of, None while all can."""
+        self._settle()
+        return self._bar
+
+    def refuse_above(self, bar: int | None) -> None:
+        """Keep no sequence above the bar of another sample that this one will be merged with: they could not stay."""
+        self._bar = bar if self._bar is None or bar is None else min(bar, self._bar)
+
     def add(self, rows: Block) -> None:
         """Offer one block of whole sequences."""
         values, known = rows.values, rows.rows
