@@ -117,6 +117,7 @@ class TestTexts:
 
 
 class TestMedia:
+    @pytest.mark.filterwarnings("ignore:Image size")
     def test_an_image_that_claims_to_be_huge(self, tmp_path: Path) -> None:
         image = pytest.importorskip("PIL.Image")
         buffer = io.BytesIO()
