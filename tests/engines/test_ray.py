@@ -87,6 +87,7 @@ def test_groups_of_a_parquet_data_set(tmp_path: Path) -> None:
     assert here.source == there.source
 
 
+@pytest.mark.long
 def test_a_model_is_identical_with_the_same_batches(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
@@ -114,6 +115,7 @@ def test_a_model_is_identical_with_the_same_batches(tmp_path: Path) -> None:
     assert [r.value for r in again.readings] == [r.value for r in there.readings]
 
 
+@pytest.mark.long
 def test_images(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     pytest.importorskip("transformers")
@@ -174,6 +176,7 @@ def _command(*arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.mark.long
 def test_sentence_similarity_and_search_are_the_same(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     from models import save_model, texts

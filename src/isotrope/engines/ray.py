@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from isotrope.engines.cluster import joined, number_of_workers, ready
 from isotrope.engines.local import Progress, pool_for
-from isotrope.engines.replica import Facts, Made, Replica, merged, merged_and_told, name_of, reachable, told_by
+from isotrope.engines.replica import Facts, Made, Replica, merged, merged_and_told, name_of, reachable, settled, told_by
 from isotrope.sources.batch import Batch, Layer
 from isotrope.sources.inputs import Input
 from isotrope.statistics import Collection, Wanted
@@ -171,7 +171,7 @@ class RaySource:
         """
         task = self._ray.remote(num_cpus=0, max_retries=-1)
         merge, add = task(merged), task(merged_and_told).options(num_returns=2)
-        whole = None if onto is None else self._ray.put(onto)
+        whole = None if onto is None else self._ray.put(settled(onto))
         known = [told_by(onto)]
         told: deque[Any] = deque()
         parts: list[Any] = []

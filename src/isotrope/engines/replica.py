@@ -136,8 +136,8 @@ def merged(*parts: T) -> T:
     total: Any = first + others[0]  # type: ignore[operator]
     for part in others[1:]:
         total += part
-    settled: T = _settled(total)
-    return settled
+    whole: T = settled(total)
+    return whole
 
 
 def merged_and_told(*parts: T) -> tuple[Any, T]:
@@ -152,7 +152,7 @@ def told_by(total: Any) -> Any:
     return None if tells is None else tells()
 
 
-def _settled(total: T) -> T:
+def settled(total: T) -> T:
     """In order before it is sent, because what arrives cannot be written to."""
     settle = getattr(total, "settle", None)
     if settle is not None:

@@ -107,7 +107,8 @@ class Encoder:
         if self.elsewhere is None:
             source: Source = self.pooled.rows_over(corpus, self.loaded)
         else:
-            source = self.elsewhere.open(replace(self.pooled, text=[text.text for text in corpus]))
+            texts = [text.text for text in corpus]
+            source = self.elsewhere.open(replace(self.pooled, text=texts, column=None, split=None, group_by=None))
         if len(source.layers) != 1:
             layers = ", ".join(map(str, source.layers))
             raise InputError(f"got the layers {layers}, expected one or a mix such as 1+-1: a text has one row.")
