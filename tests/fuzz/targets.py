@@ -118,12 +118,29 @@ def _hdf5(folder: Path) -> list[bytes]:
     return made
 
 
+def _faiss(_: Path) -> list[bytes]:
+    import faiss
+
+    made = []
+    for kind in ("Flat", "IDMap,Flat", "IVF2,Flat", "HNSW4,Flat", "SQ8"):
+        index = faiss.index_factory(ROWS.shape[1], kind)
+        rows = np.ascontiguousarray(ROWS, dtype=np.float32)
+        index.train(rows)
+        if kind.startswith("IDMap"):
+            index.add_with_ids(rows, np.arange(len(rows), dtype=np.int64) + 7)
+        else:
+            index.add(rows)
+        made.append(faiss.serialize_index(index).tobytes())
+    return made
+
+
 TARGETS["npy"] = Target(".npy", _npy, _read_vectors)
 TARGETS["npz"] = Target(".npz", _npz, _read_vectors)
 TARGETS["safetensors"] = Target(".safetensors", _safetensors, _read_vectors)
 TARGETS["parquet"] = Target(".parquet", _parquet, _read_vectors)
 TARGETS["arrow"] = Target(".arrow", _ipc, _read_vectors)
 TARGETS["hdf5"] = Target(".h5", _hdf5, _read_vectors)
+TARGETS["faiss"] = Target(".faiss", _faiss, _read_vectors)
 
 
 # Texts

@@ -16,6 +16,7 @@ from isotrope.sources.array_files import refuse_names
 from isotrope.sources.blocks import Block, Piece, check_matrix
 from isotrope.sources.provenance import file_facts
 from isotrope.sources.stores.address import Address
+from isotrope.sources.stores.fatal import refuse_fatal
 from isotrope.sources.stores.store import Records, package, told
 from isotrope.store import write_atomically
 
@@ -118,6 +119,7 @@ def open_faiss(address: Address, column: str | None, group_by: str | None) -> Fa
         raise InputError(f"there is no file {path}, expected a faiss index; check the path.")
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty (0 bytes), expected a faiss index; write the file again.")
+    refuse_fatal(address.place, lambda: _read(address.place))
     opened = _open(address.place)
     rows, width = int(opened.index.ntotal), int(opened.index.d)
     check_matrix(str(path), (rows, width), "float32")
@@ -154,14 +156,7 @@ class _Opened(NamedTuple):
 
 def _open(path: str) -> _Opened:
     """An index whose codes are mapped, not loaded; ids of inverted lists are (16 bytes a row)."""
-    faiss = _faiss()
-    # No array in a file is longer than the file: what a damaged one announces is not allocated.
-    before = faiss.get_deserialization_vector_byte_limit()
-    faiss.set_deserialization_vector_byte_limit(Path(path).stat().st_size + 1)
-    try:
-        owner = faiss.read_index(path, faiss.IO_FLAG_MMAP_IFC)
-    finally:
-        faiss.set_deserialization_vector_byte_limit(before)
+    faiss, owner = _faiss(), _read(path)
     index, ids, kind, exact = owner, None, type(owner).__name__, True
     if kind in ("IndexIDMap", "IndexIDMap2"):
         ids = faiss.vector_to_array(index.id_map)
@@ -180,6 +175,18 @@ def _open(path: str) -> _Opened:
     if keys is not None and ids is not None:
         raise InputError(f"{path} has ids of its own inside an {type(owner).__name__}, which cannot be told apart.")
     return _Opened(owner, index, kind, exact and name in _EXACT, keys, keys if ids is None else ids)
+
+
+def _read(path: str) -> Any:
+    """The index in a file, its codes mapped."""
+    faiss = _faiss()
+    # No array in a file is longer than the file: what a damaged one announces is not allocated.
+    before = faiss.get_deserialization_vector_byte_limit()
+    faiss.set_deserialization_vector_byte_limit(Path(path).stat().st_size + 1)
+    try:
+        return faiss.read_index(path, faiss.IO_FLAG_MMAP_IFC)
+    finally:
+        faiss.set_deserialization_vector_byte_limit(before)
 
 
 def _list_ids(faiss: Any, path: str, index: Any) -> Ids | None:
