@@ -39,7 +39,9 @@ def apply(
     float32 stays float32. The file is there whole or not at all, and nothing is written over.
     """
     given = locals()
+    from isotrope.cli.engine_words import engine_words
     from isotrope.cli.terminal import Bar, console
+    from isotrope.engines.choosing import engine_of
     from isotrope.repairs import apply_to_file, load_repair
     from isotrope.row_files import refuse_target
     from isotrope.sources.watched import watched
@@ -52,16 +54,20 @@ def apply(
             notes = list(differences(fitted.fitted_on_, source.describe()))
             telling = watched(source, lambda done, total: bar(f"repairing {source.unit}", done, total))
             rows = apply_to_file(fitted, telling, output)
+            where = engine_of(source)
     if json:
         import json as library
 
         columns = fitted.map_.columns
         document = {"repair": fitted.name, "output": str(output), "rows": rows, "columns": columns, "notes": notes}
+        document["engine"] = where
         typer.echo(library.dumps(document, indent=1, ensure_ascii=False))
         return
     for note in notes:
         console(stderr=True).print(f"isotrope: {note}.", soft_wrap=True)
     console().print(f"{rows:,} rows of {fitted.map_.columns} columns in {output}, repaired by {fitted!r}.")
+    for line in engine_words(where, {}):
+        console().print(line, style="dim", soft_wrap=True)
 
 
 def differences(fitted_on: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[str]:
