@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,30 @@ def test_what_is_asked_of_the_wrong_engine() -> None:
         isotrope.scan(vectors=ROWS, engine="ray", gpus_per_worker=0.5)
     with pytest.raises(InputError, match="standard input"):
         isotrope.scan(text="-", engine="ray", workers=1)
+
+
+def test_a_ray_of_its_own_that_is_told_to_stop(whole: Path, tmp_path: Path) -> None:
+    command = ["scan", str(whole / "rows.npy"), "--sample", "700", "--batch-size", "30", "--engine", "ray"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "isotrope", *command, "--workers", "1", "-o", "run", "--checkpoint-every", "0"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"RAY_ADDRESS": ""},
+    )
+    while process.poll() is None and not list(tmp_path.glob("run/checkpoint/*/state.json")):
+        time.sleep(0.05)
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.terminate()
+    out, said = process.communicate()
+    assert (process.returncode, out) == (143, "")
+    assert said == "isotrope: stopped; a run with -o can be continued with --resume.\n"
+    assert children
+    assert not psutil.wait_procs(children, timeout=60)[1]
+    found = isotrope.scan(vectors=whole / "rows.npy", **OPTIONS, workers=2, output=tmp_path / "run", resume=True)
+    assert found.provenance["resumed_at_batch"] >= 64
+    _identical(whole / "run", tmp_path / "run")
 
 
 @pytest.mark.parametrize(

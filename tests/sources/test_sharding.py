@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from isotrope.engines import local
 from isotrope.engines.ray import _collected
 from isotrope.engines.replica import merged
 from isotrope.sources.batch import Batch, Sharded
@@ -90,9 +91,7 @@ def test_the_batches_of_the_whole_pass(made: Callable[[Path], Input], tmp_path: 
 def test_in_any_order_and_what_was_counted(made: Callable[[Path], Input], tmp_path: Path) -> None:
     source = made(tmp_path).open()
     wanted = Wanted(tokens=True, sequences=True, sample=40)
-    whole = Collection(wanted)
-    for batch in source.batches():
-        whole.update(batch)
+    whole = local.run(source, Collection(wanted))
     count = len(_shards(source))
     found: dict[int, Collection] = {}
     bars: Any = None
@@ -115,13 +114,13 @@ def test_in_any_order_and_what_was_counted(made: Callable[[Path], Input], tmp_pa
 def test_a_full_sample_keeps_others_small() -> None:
     source = Input(vectors=ROWS, batch_size=10).open()
     wanted = Wanted(sample=30)
-    first = _collected(wanted, 1, source.shard(0), None)
-    plain, told = (_collected(wanted, 1, source.shard(1), bars) for bars in (None, first.bars_of()))
-    assert 0 < told.layer(0).sample.n < plain.layer(0).sample.n  # type: ignore[union-attr]
-    for other in (plain, told):
-        total = (first + other).layer(0).sample
-        assert total is not None
-        np.testing.assert_array_equal(total.values, (first + plain).layer(0).sample.values)  # type: ignore[union-attr]
+    first = merged(*(_collected(wanted, 1, source.shard(number), None) for number in range(20)))
+    plain, told = (_collected(wanted, 1, source.shard(20), bars) for bars in (None, first.bars_of()))
+    samples = [other.layer(0).sample for other in (plain, told, first + plain, first + told)]
+    kept, few, one, other = (sample.values for sample in samples if sample is not None)
+    assert len(kept) == 30
+    assert len(few) < 10
+    np.testing.assert_array_equal(one, other)
 
 
 def test_texts_without_tokens_are_counted_once(tmp_path: Path) -> None:

@@ -50,7 +50,9 @@ def apply(
     float32 stays float32. What is written is there whole or not at all, and nothing is written over.
     """
     given = locals()
+    from isotrope.cli.engine_words import engine_words
     from isotrope.cli.terminal import Bar, console
+    from isotrope.engines.choosing import engine_of
     from isotrope.errors import InputError
     from isotrope.locks import claimed
     from isotrope.repairs import apply_to_file, apply_to_store, load_repair
@@ -82,16 +84,18 @@ def apply(
                 rows = apply_to_store(fitted, store, target, tell)
                 if store.left_out:
                     notes.append(f"{store.left_out:,} rows without a vector were left out")
+            engine_used = engine_of(source)
     if json:
         import json as library
 
         columns = fitted.map_.columns
         document = {
             "repair": fitted.name,
-            "output": where if address is None else str(address),
+            "output": where if place is None else str(place),
             "rows": rows,
             "columns": columns,
             "notes": notes,
+            "engine": engine_used,
         }
         typer.echo(library.dumps(document, indent=1, ensure_ascii=False))
         return
@@ -100,6 +104,8 @@ def apply(
     console().print(
         f"{rows:,} rows of {fitted.map_.columns} columns in {where}, repaired by {fitted!r}.", soft_wrap=True
     )
+    for line in engine_words(engine_used, {}):
+        console().print(line, style="dim", soft_wrap=True)
 
 
 def same_store(source: Source, target: Address) -> Store:

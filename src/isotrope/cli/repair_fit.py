@@ -98,13 +98,16 @@ def fit(
 ) -> None:
     """Fit a repair on rows in one pass, and save it in a folder."""
     given = locals()
+    from isotrope.cli.engine_words import engine_words
     from isotrope.cli.terminal import Bar, console, warnings_told
+    from isotrope.engines.choosing import engine_of
     from isotrope.errors import StoreError
     from isotrope.locks import claimed
     from isotrope.sources.watched import watched
     from isotrope.store import Run
 
     fitted = chosen(with_, {name: given[name] for name in _OPTIONS if given[name] is not None})
+    where, read = engine_of(None), {}
     if output.exists():
         raise StoreError(f"{str(output)!r} is there already, and is never written over; give a new folder with -o.")
     with claimed(output):
@@ -117,14 +120,18 @@ def fit(
                 bar("opening", 0, None)
                 with space.open_space(given, precision="fast") as source, warnings_told():
                     fitted.fit(watched(source, lambda done, total: bar(f"reading {source.unit}", done, total)))
+                    where, read = engine_of(source), source.describe()
         fitted.save(output)
     if json:
         import json as library
 
-        typer.echo(library.dumps(facts(fitted) | {"output": str(output)}, indent=1, ensure_ascii=False))
+        document = facts(fitted) | {"output": str(output), "engine": where}
+        typer.echo(library.dumps(document, indent=1, ensure_ascii=False))
         return
     out = console()
     out.print(f"{fitted!r} from {fitted.map_.width} to {fitted.map_.columns} columns, {described(fitted.fitted_on_)}.")
+    for line in engine_words(where, read):
+        out.print(line, style="dim", soft_wrap=True)
     out.print(f"Saved in {output}/: isotrope repair show {output} says what it does.")
 
 

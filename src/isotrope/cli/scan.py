@@ -173,7 +173,7 @@ def scan(
                     opened, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=bar
                 )
     if dry_run:
-        show_plan(estimate, json=json)
+        show_plan(replace(estimate, engine=where.engine), json=json)
         return
     if json:
         typer.echo(findings.to_json())

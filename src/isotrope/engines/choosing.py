@@ -99,7 +99,7 @@ def run(
     return found
 
 
-def engine_of(reader: Source | Encoder) -> dict[str, Any]:
+def engine_of(reader: Source | Encoder | None) -> dict[str, Any]:
     """Where a source is read, or the model of an encoder runs: plain data for provenance."""
     place = reader.elsewhere if isinstance(reader, Encoder) else reader
     found: dict[str, Any] = getattr(place, "engine", {"name": "local"})

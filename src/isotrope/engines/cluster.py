@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -34,6 +35,8 @@ def joined(address: str | None, workers: int | None) -> Iterator[Any]:
 
 def _ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
+    # What Ray says of lost workers stays in its log files: it would print it on standard output, between ours.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".*")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")  # a worker without a GPU of its own sees none
     try:
         import ray
@@ -43,28 +46,35 @@ def _ray() -> Any:
 
 
 def _start(ray: Any, address: str, workers: int | None) -> None:
-    """Connect within a bounded time: Ray itself waits minutes for a cluster that does not answer."""
+    """Start Ray, or connect within a bounded time: Ray itself waits minutes for a cluster that does not answer."""
     options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": "error"}
     if address == "local":
+        # In this very thread: the processes that Ray starts end with the thread that started them.
         options |= {"num_cpus": max(workers or 0, os.cpu_count() or 1), "include_dashboard": False}
+        failure = _connected(ray, options)
+        what = "Ray cannot be started here"
     else:
         _refuse_silent(address)
-    failure: list[BaseException] = []
+        failures: list[str | None] = []
+        thread = threading.Thread(target=lambda: failures.append(_connected(ray, options)), daemon=True)
+        thread.start()
+        thread.join(_START)
+        failure = failures[0] if failures else f"no answer in {_START:.0f} seconds"
+        what = f"no Ray cluster can be reached at {address!r}"
+    if failure is not None:
+        raise InputError(f"{what} ({failure}); check it with `ray status`, or leave --engine ray out.")
 
-    def connect() -> None:
-        try:
-            ray.init(**options)
-        except BaseException as error:  # SystemExit too: what Ray leaves with where it gives up
-            failure.append(error)
 
-    thread = threading.Thread(target=connect, daemon=True)
-    thread.start()
-    thread.join(_START)
-    if thread.is_alive() or failure:
-        said = " ".join(str(failure[0]).split()).rstrip(".")[:200] if failure else ""
-        reason = said or f"no answer in {_START:.0f} seconds"
-        what = "Ray cannot be started here" if address == "local" else f"no Ray cluster can be reached at {address!r}"
-        raise InputError(f"{what} ({reason}); check it with `ray status`, or leave --engine ray out.")
+def _connected(ray: Any, options: dict[str, Any]) -> str | None:
+    """None, or why there is no connection."""
+    stopping = signal.getsignal(signal.SIGTERM)
+    try:
+        ray.init(**options)
+    except (Exception, SystemExit) as error:  # SystemExit is what Ray leaves with where it gives up
+        return " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, stopping)  # Ray has put its own in its place
+    return None
 
 
 def _refuse_silent(address: str) -> None:
