@@ -23,12 +23,15 @@ def test_a_missing_package_names_its_command(monkeypatch: pytest.MonkeyPatch) ->
     [
         ({"engine": "spark"}, "no engine 'spark'; say local or ray"),
         ({"address": "auto"}, "engine local has no use for --address"),
-        ({"bad_shards": "skip"}, "engine local has no use for --bad-shards"),
         ({"engine": "ray", "workers": 0}, "got 0 workers, expected at least 1"),
         ({"engine": "ray", "gpus_per_worker": -1.0}, r"got -1\.0 GPUs per worker"),
-        ({"engine": "ray", "bad_shards": "mend"}, "bad shards can be stop or skip, got 'mend'"),
     ],
 )
 def test_refusals(options: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
         Engine.among(options | {"seed": 3})
+
+
+def test_bad_files_are_stopped_at_or_skipped() -> None:
+    with pytest.raises(InputError, match="no way 'mend' with bad files; say stop or skip"):
+        isotrope.scan(vectors=np.eye(3), engine="ray", bad_files="mend")

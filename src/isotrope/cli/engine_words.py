@@ -22,7 +22,7 @@ def engine_words(engine: Mapping[str, Any], source: Mapping[str, Any]) -> Iterat
     if again:
         words += f"; {again} shard{'s' * (again > 1)} again, because {'their' if again > 1 else 'its'} worker was lost"
     yield words
-    bad = {**source.get("files_left_out", {}), **engine["skipped_shards"]}
+    bad = {**source.get("left_out", {}), **engine["skipped_shards"]}
     for name, reason in list(bad.items())[:_NAMED]:
         yield f"skipped {name}: {reason}"
     if len(bad) > _NAMED:
