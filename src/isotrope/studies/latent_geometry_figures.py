@@ -31,6 +31,7 @@ def _noise(every: pd.DataFrame, figure: Figure) -> None:
             axes.plot(median.index, 100 * median, color=colour, linewidth=0.9)
     axes.set_xscale("symlog", linthresh=0.01)
     axes.set_xlim(left=-0.001)
+    axes.xaxis.set_major_formatter("{x:g}")  # what a scale like this writes by itself is not drawn as text
     axes.set_xlabel("share of noise")
     axes.set_ylabel("mean score × 100")
     axes.legend()
@@ -55,7 +56,7 @@ def _measures(models: pd.DataFrame, measures: list[str], figure: Figure) -> None
                 some = models[(models["architecture"] == name) & (models["other"] == other)]
                 label = name.rpartition("/")[2] if not other and measure == measures[0] else None
                 axes.scatter(some[measure], 100 * some["glue"], s=8, marker=marker, color=colour, label=label, lw=0.8)
-        axes.set_title(measure, fontsize=SMALL)
+        axes.set_title(measure.replace("_", " "), fontsize=SMALL - 1)  # the longest just fits its panel
     for axes in panels[len(measures) :]:
         axes.set_axis_off()
     figure.supylabel("score × 100", fontsize=SMALL)
