@@ -41,6 +41,9 @@ _KNOWN = ", ".join(OPENERS)
 _BATCH_BYTES = 4 << 20
 _MIN_BATCH_ROWS, _MAX_BATCH_ROWS = 256, 8192
 
+#: Batches of a shard at least, about 64 MiB of float32.
+_SHARD_BATCHES = 16
+
 
 class ArraySource:
     """Rows (n, d) of an array, a torch tensor, a file, a list of files or a folder of files, in order.
@@ -109,7 +112,7 @@ class ArraySource:
 
     @property
     def _shard_batches(self) -> int:
-        return batches_per_shard(-(-self.total // self.batch_rows))
+        return batches_per_shard(-(-self.total // self.batch_rows), least=_SHARD_BATCHES)
 
     @property
     def shard_size(self) -> int:
