@@ -17,7 +17,11 @@ import psutil
 import pytest
 
 import isotrope
+from isotrope.engines import ray as engine
+from isotrope.engines.choosing import Engine
 from isotrope.errors import InputError
+from isotrope.sources.inputs import Input
+from isotrope.sources.sharding import mapped
 from isotrope.store import Run, read_arrays
 
 ray = pytest.importorskip("ray")
@@ -72,6 +76,14 @@ def test_workers_killed_again_and_again(whole: Path, tmp_path: Path) -> None:
     assert 1 <= found.counts["retried_shards"] <= 6
     assert found.provenance["engine"]["retried_shards"] == found.counts["retried_shards"]
     _identical(whole / "run", tmp_path / "run")
+
+
+def test_what_kills_every_worker_does_not_go_on_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_TRIES", 1)
+    with Engine(engine="ray", workers=1).open(Input(vectors=ROWS)) as source, pytest.raises(InputError) as refused:
+        next(mapped(source, lambda *_: os.kill(os.getpid(), signal.SIGKILL)))
+    assert "the cluster lost a worker" in str(refused.value)
+    assert "smaller --batch-size" in str(refused.value)
 
 
 #: A scan whose process kills itself when it has written its second checkpoint.

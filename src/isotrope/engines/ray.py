@@ -26,6 +26,7 @@ from isotrope.engines.replica import (
     tighter,
     told_by,
 )
+from isotrope.errors import InputError
 from isotrope.sources.batch import Batch, Layer
 from isotrope.sources.inputs import Input
 from isotrope.statistics import Collection, Wanted
@@ -38,6 +39,9 @@ _FAN = 4
 #: Shards that a worker has at a time: one to work on, one to go on with. And how far any may be ahead of the first
 #: that is not done, for each worker: what is done waits in the cluster's memory.
 _HELD, _AHEAD = 2, 4
+
+#: Times that a task whose worker was lost is begun again: one that kills every worker must not go on for ever.
+_TRIES = 10
 
 #: Workers for each of those who add up what they make.
 _MERGED = 16
@@ -81,6 +85,12 @@ class Workers:
             return self.ray.get(reference)
         except self.ray.exceptions.RayTaskError as error:
             raise error.cause from None
+        except self.ray.exceptions.RayError as error:
+            reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0].rstrip('.:')[:200]}"
+            raise InputError(
+                f"the cluster lost a worker or what it had made {_TRIES} times over ({reason}); "
+                "it may be out of memory: try fewer workers or a smaller --batch-size."
+            ) from error
 
 
 @contextmanager
@@ -88,9 +98,9 @@ def ray_workers(*, address: str | None, workers: int | None, gpus_per_worker: fl
     """Workers on a cluster. skip: leave shards out that cannot be read."""
     with joined(address, workers) as ray:
         count = number_of_workers(ray, workers, gpus_per_worker)
-        forever = {"max_restarts": -1, "max_task_retries": -1}
-        reader = ray.remote(num_cpus=1, num_gpus=gpus_per_worker, **forever)(Replica)
-        merger = ray.remote(num_cpus=0, **forever)(Merger)
+        again = {"max_restarts": -1, "max_task_retries": _TRIES}
+        reader = ray.remote(num_cpus=1, num_gpus=gpus_per_worker, **again)(Replica)
+        merger = ray.remote(num_cpus=0, **again)(Merger)
         readers = [reader.remote() for _ in range(count)]
         mergers = [merger.remote() for _ in range(-(-count // _MERGED))]
         try:
