@@ -204,15 +204,15 @@ class RaySource:
         last = time.monotonic()
 
         def added(*those: Any) -> Any:
-            """Their sum, as a task that waits for them by itself; what earlier ones tell is taken up meanwhile."""
+            """Their sum, as a task that waits for them by itself."""
             tells, result = next(mergers).merge.options(num_returns=2).remote(*those)
             told.append(tells)
-            while told and (len(told) > _SUMS or self._ray.wait([told[0]], timeout=0)[0]):
-                known[0] = tighter(known[0], self._workers.get(told.popleft()))
             return result
 
         for part in self._shards(make, first, known):
             parts.append(part)
+            while told and (len(told) > _SUMS or self._ray.wait([told[0]], timeout=0)[0]):
+                known[0] = tighter(known[0], self._workers.get(told.popleft()))
             if len(parts) == _FAN:
                 sums.append(added(*parts))
                 parts.clear()
