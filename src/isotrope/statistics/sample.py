@@ -38,9 +38,8 @@ class _Part(NamedTuple):
 class Sample:
     """The rows of the sequences of smallest hash: a sequence is kept while those before it hold fewer than `size` rows.
 
-    A value with an empty element `Sample.empty(d, size, seed)` and `+`; `+=` reuses memory. The rule needs no memory of
-    what was dropped, so merging is a law: dropped once means that enough rows come before it, and more never makes it
-    fewer.
+    A value with an empty element `Sample.empty(d, size, seed)` and `+`. The rule needs no memory of what was dropped,
+    so merging is a law: dropped once means that enough rows come before it, and more never makes it fewer.
 
     size: rows wanted (the last sequence may go beyond). seed: chooses the hash. sequences: how many sequences
     were offered in all. Rows without sequences are each a sequence of one.
@@ -204,18 +203,6 @@ class Sample:
                 result._take(part.values, part.rows)
         result._settle()
         return result
-
-    def __iadd__(self, other: Sample) -> Sample:
-        self.check(other)
-        self.sequences += other.sequences
-        self.refuse_above(other.bar)
-        values, known = other.values, other.rows
-        if self._bar is not None:
-            keep = np.flatnonzero(mix(known.sequence, self.seed) <= np.uint64(self._bar))
-            values, known = values[keep], known.take(keep)
-        if len(values):
-            self._take(values, known)
-        return self
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole state as named arrays, for saving."""
