@@ -10,6 +10,9 @@ from isotrope.errors import InputError
 from isotrope.sources.models import Loaded, quiet
 from isotrope.store import write_text
 
+#: What a tokenizer is asked for, and need not give.
+_TYPES = "return_token_type_ids"
+
 
 def write_transformer(
     folder: Path, loaded: Loaded, *, max_length: int, every_layer: bool = False, unpad: bool = True
@@ -34,9 +37,7 @@ def write_transformer(
         # Said outright: else texts for a chat model would be put into its chat template.
         "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
         "module_output_name": "token_embeddings",
-        "processing_kwargs": {
-            "text": {"padding_side": "right", "return_token_type_ids": False, "return_attention_mask": True}
-        },
+        "processing_kwargs": {"text": {"padding_side": "right", _TYPES: False, "return_attention_mask": True}},
     }
     if not unpad:
         config["unpad_inputs"] = False

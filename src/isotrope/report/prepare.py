@@ -18,7 +18,7 @@ from isotrope.report.stored import Stored, shortened
 from isotrope.report.tried import ROWS, settings, tried
 from isotrope.sources.batch import Layer, Rows
 from isotrope.statistics import Sample, Summary
-from isotrope.store import Run, write_frame
+from isotrope.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +88,7 @@ def add(run: Run, findings: Findings, made: Mapping[str, Sequence[pd.DataFrame]]
 
     for name in sorted(made, key=lambda name: name == "coordinates"):
         table: pd.DataFrame = pd.concat(made[name], ignore_index=True)
-        write_frame(run.folder / "tables" / f"{name}.parquet", table)
+        run.add_table(name, table)
         findings.tables[name] = table
 
 

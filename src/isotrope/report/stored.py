@@ -32,6 +32,7 @@ class Stored:
     """
 
     def __init__(self, run: Run) -> None:
+        self._run = run
         self._files: dict[Layer, list[Path]] = {}
         for _, layer, path in run.statistics():
             self._files.setdefault(layer, []).append(path)
@@ -43,6 +44,8 @@ class Stored:
     def layer(self, layer: Layer, rows: int | None = None) -> Summary:
         """The moments of a layer and the first rows of its sample, which are those of the smallest hash."""
         paths = self._files[layer]
+        for path in paths:
+            self._run.verify(path)
         first, *others = (Summary.from_arrays(_read(path, rows if len(paths) == 1 else None)) for path in paths)
         for other in others:
             first += other

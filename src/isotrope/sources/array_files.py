@@ -33,6 +33,12 @@ from isotrope.sources.blocks import (
 #: The limit of the safetensors library itself, checked before anything of that size is allocated.
 MAX_SAFETENSORS_HEADER = 100_000_000
 
+#: Times that a byte of deflate can become longer.
+_MOST_INFLATED = 1_032
+
+#: Times that the numbers of an HDF5 file may be more than its bytes; what is declared and not there reads as zeros.
+_MOST_UNPACKED = 10_000
+
 #: safetensors name -> (what it is, the numpy dtype of its bytes).
 _SAFETENSORS_DTYPES = {
     "F64": ("float64", "<f8"),
@@ -60,7 +66,7 @@ def open_npy(path: Path, column: str | None, group_by: str | None) -> list[Block
 
 
 def open_npz(path: Path, column: str | None, group_by: str | None) -> list[Block]:
-    """The arrays of a .npz file: stored members memory-mapped, compressed ones inflated one at a time."""
+    """The arrays of a .npz file: stored members memory-mapped, compressed ones inflated as they are read."""
     with zipfile.ZipFile(path) as archive, path.open("rb") as raw:
         entries = {
             member.filename.removesuffix(".npy"): _member_entry(path, archive, member, raw)
@@ -92,6 +98,7 @@ def open_hdf5(path: Path, column: str | None, group_by: str | None) -> list[Bloc
     def visit(name: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset):
             # The shape of an HDF5 "null dataspace" is None; it holds no rows either way.
+            _check_declared(name, item, path.stat().st_size)
             entries[name] = Entry(item.shape or (), dtype_label(item.dtype), partial(_dataset, path, name))
 
     with h5py.File(path, "r") as file:
@@ -149,7 +156,7 @@ def _choose(path: Path, entries: dict[str, Entry], column: str | None) -> dict[s
 
 def _npy_entry(path: Path, file: IO[bytes], end: int) -> Entry:
     """The array whose .npy header starts where `file` stands and whose bytes end at or before `end`."""
-    shape, fortran, dtype = _npy_header(file)
+    shape, fortran, dtype = npy_header(file)
     if dtype.hasobject:
         return Entry(shape, PICKLED, nullcontext)
     offset = file.tell()
@@ -158,7 +165,8 @@ def _npy_entry(path: Path, file: IO[bytes], end: int) -> Entry:
     return Entry(shape, dtype_label(dtype), partial(_map, path, dtype.str, offset, shape, order))
 
 
-def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns come first, and type of the array whose header begins where `file` stands."""
     # Version 3 exists only for structured dtypes with names beyond Latin-1, which are no vectors.
     readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     version = npy.read_magic(file)
@@ -178,11 +186,14 @@ def _member_entry(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo,
         start = member.header_offset + 30 + name_length + extra_length
         raw.seek(start)
         return _npy_entry(path, raw, min(start + member.file_size, path.stat().st_size))
+    if member.file_size > _MOST_INFLATED * (member.compress_size + 1):
+        raise ValueError(f"{member.filename} claims {member.file_size} bytes, packed in {member.compress_size}")
     with archive.open(member) as file:
-        shape, _, dtype = _npy_header(file)
+        shape, fortran, dtype = npy_header(file)
         label = PICKLED if dtype.hasobject else dtype_label(dtype)
         _check_size(math.prod(shape) * dtype.itemsize, member.file_size - file.tell())
-    return Entry(shape, label, partial(_inflate, path, member.filename))
+    opened = _inflate if fortran else _inflating
+    return Entry(shape, label, partial(opened, path, member.filename))
 
 
 def _tensor_entry(path: Path, name: str, tensor: dict[str, Any], data: int, size: int) -> Entry:
@@ -197,6 +208,13 @@ def _tensor_entry(path: Path, name: str, tensor: dict[str, Any], data: int, size
     return Entry(shape, label, partial(_map, path, stored, data + start, shape, "C"))
 
 
+def _check_declared(name: str, dataset: Any, size: int) -> None:
+    """Refuse a dataset whose shape claims far more than the file can hold, however it is packed."""
+    declared = math.prod(dataset.shape or ()) * dataset.dtype.itemsize
+    if declared > _MOST_UNPACKED * size:
+        raise ValueError(f"{name} claims the shape {dataset.shape}, the file has {size} bytes")
+
+
 def _check_size(needed: int, there: int) -> None:
     if needed > there:
         raise ValueError(f"it is cut short: {needed} bytes of numbers expected, {max(there, 0)} found")
@@ -204,8 +222,48 @@ def _check_size(needed: int, there: int) -> None:
 
 def _map(
     path: Path, dtype: str, offset: int, shape: tuple[int, ...], order: Literal["F", "C"]
-) -> AbstractContextManager[NDArray[Any]]:
-    return nullcontext(np.memmap(path, dtype, "r", offset, shape, order))
+) -> AbstractContextManager[Any]:
+    if order == "F":
+        return nullcontext(np.memmap(path, dtype, "r", offset, shape, order))
+    return nullcontext(_Mapped(path, np.dtype(dtype), offset, shape))
+
+
+class _Mapped:
+    """Slices of an array in a file, each mapped by itself: what was read does not stay with the process."""
+
+    def __init__(self, path: Path, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> None:
+        self._path, self._dtype, self._offset, self._shape = path, dtype, offset, shape
+
+    def __getitem__(self, part: slice) -> NDArray[Any]:
+        start = self._offset + part.start * math.prod(self._shape[1:]) * self._dtype.itemsize
+        shape = (part.stop - part.start, *self._shape[1:])
+        return np.memmap(self._path, self._dtype, "r", start, shape)
+
+
+class _Rows:
+    """Slices of an array that is inflated from its beginning on, each after the one before; memory: one slice."""
+
+    def __init__(self, file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self._file, self._shape, self._dtype, self._row = file, shape, dtype, 0
+
+    def __getitem__(self, part: slice) -> NDArray[Any]:
+        bytes_of_row = math.prod(self._shape[1:]) * self._dtype.itemsize
+        self._skip((part.start - self._row) * bytes_of_row)
+        data = self._file.read((part.stop - part.start) * bytes_of_row)
+        _check_size((part.stop - part.start) * bytes_of_row, len(data))
+        self._row = part.stop
+        return np.frombuffer(data, self._dtype).reshape(-1, *self._shape[1:])
+
+    def _skip(self, count: int) -> None:
+        while count > 0 and (found := self._file.read(min(count, 1 << 20))):
+            count -= len(found)
+
+
+@contextmanager
+def _inflating(path: Path, member: str) -> Iterator[_Rows]:
+    with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+        shape, _, dtype = npy_header(file)
+        yield _Rows(file, shape, dtype)
 
 
 def _inflate(path: Path, member: str) -> AbstractContextManager[NDArray[Any]]:

@@ -76,8 +76,10 @@ class TokenWeights:
         """The weights that `save` wrote."""
         arrays = read_arrays(Path(path))
         try:
-            return cls(arrays[_WEIGHTS], json.loads(arrays[_FACTS].tobytes()))
-        except (KeyError, ValueError) as error:
+            found = cls(arrays[_WEIGHTS], dict(json.loads(arrays[_FACTS].tobytes())))
+            str(found)  # which says whether the facts are those of weights
+            return found
+        except (KeyError, ValueError, TypeError, RecursionError) as error:
             raise InputError(f"{str(path)!r} does not hold token weights; save them with TokenWeights.save.") from error
 
 

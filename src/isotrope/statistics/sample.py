@@ -62,6 +62,16 @@ class Sample:
             raise InputError(f"a sample needs a size of at least one row, got {size}.")
         return cls(d, size, seed)
 
+    @property
+    def bar(self) -> int | None:
+        """The hash above which no sequence can be in this sample or any that it is part of, None while all can."""
+        self._settle()
+        return self._bar
+
+    def refuse_above(self, bar: int | None) -> None:
+        """Keep no sequence above the bar of another sample that this one will be merged with: they could not stay."""
+        self._bar = bar if self._bar is None or bar is None else min(bar, self._bar)
+
     def add(self, rows: Block) -> None:
         """Offer one block of whole sequences."""
         values, known = rows.values, rows.rows
@@ -203,6 +213,9 @@ class Sample:
         """The state that `arrays` returned."""
         d, size, seed, sequences = (int(v) for v in arrays["facts"])
         result = cls(d, size, seed, sequences)
+        known = [arrays[name] for name in ("sequence", *_OPTIONAL) if name in arrays]
+        if arrays["values"].shape[1:] != (d,) or any(len(column) != len(arrays["values"]) for column in known):
+            raise ValueError(f"a sample of shape {arrays['values'].shape} of rows of width {d}")
         if len(arrays["values"]):
             result._take(arrays["values"], Rows(arrays["sequence"], *(arrays.get(name) for name in _OPTIONAL)))
             result._settle()

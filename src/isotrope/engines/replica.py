@@ -1,0 +1,176 @@
+"""What runs on the workers of a cluster: a replica of the source, which reads shards, and the merging of results."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from threadpoolctl import threadpool_limits
+
+from isotrope.errors import InputError, IsotropeError
+from isotrope.sources.batch import Batch, Sharded
+from isotrope.sources.corpora import open_corpus
+from isotrope.sources.inputs import Input
+
+T = TypeVar("T")
+
+#: What is made of the batches of a shard; the second argument is what the sum so far tells, None where nothing.
+Made = Callable[[Iterable[Batch], Any], T]
+
+#: A number that tells readings apart, and the reading.
+Given = tuple[int, Input]
+
+
+class Facts(NamedTuple):
+    """What became of a shard. units: read (rows, texts). ended: whether it lies beyond the end of the input.
+
+    again: whether it was begun before on a worker that was lost. bad: why it was skipped, None where it was not.
+    """
+
+    units: int
+    ended: bool
+    again: bool
+    bad: str | None
+
+
+class Replica:
+    """One worker: opens the source once, a model too, and reads the shards that it is given.
+
+    It is told what to read with every task, so that one that takes the place of a lost one needs to know nothing.
+    """
+
+    def __init__(self) -> None:
+        self._source: Sharded | None = None
+        self._which: int | None = None
+        self._restarted = _restarted()
+
+    def ping(self) -> None:
+        """Nothing: who answers is there."""
+
+    def _opened(self, given: Given) -> Sharded:
+        """The source of a reading; one of other texts by the same model keeps the model."""
+        which, reading = given
+        if self._source is None or self._which != which:
+            loaded = getattr(self._source, "loaded", None)
+            self._source = reading.open() if loaded is None else reading.rows_over(open_corpus(reading.text), loaded)
+            self._which = which
+        return self._source
+
+    def about(self, given: Given) -> dict[str, Any]:
+        """All that there is to know of the source without reading it."""
+        source = self._opened(given)
+        names = ("layers", "width", "total", "unit", "layer_names", "batch_rows", "dtype", "shard_size")
+        return {n: getattr(source, n) for n in names if hasattr(source, n)} | {"described": source.describe()}
+
+    def token_names(self, given: Given, tokens: Any) -> list[str] | None:
+        return self._opened(given).token_names(tokens)
+
+    def read(self, given: Given, make: Made[T], number: int, hint: Any, skip: bool) -> tuple[Facts, T]:
+        """What is made of one shard, whole or not at all. skip: one that cannot be read counts as empty."""
+        source = self._opened(given)
+        again, self._restarted = self._restarted, False
+        seen = _Seen(source.shard(number), source.unit)
+        try:
+            with threadpool_limits(1, user_api="blas"):
+                made = make(seen, hint)
+        except (MemoryError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            if not skip:
+                raise _named(source, number, error) from error
+            return Facts(seen.units, False, again, _reason(error)), make(iter(()), hint)
+        return Facts(seen.units, not seen.batches, again, None), made
+
+
+class _Seen:
+    """The same batches, counted."""
+
+    def __init__(self, batches: Iterator[Batch], unit: str) -> None:
+        self._rest, self._unit = batches, unit
+        self.batches = self.units = 0
+
+    def __iter__(self) -> Iterator[Batch]:
+        for batch in self._rest:
+            self.batches += 1
+            self.units += batch.counts.get(self._unit, 0)
+            yield batch
+            del batch  # before the next one is made: only one is held at a time
+
+
+def name_of(source: Any, number: int) -> str:
+    """A shard in words."""
+    first = number * source.shard_size
+    last = min(first + source.shard_size, source.total or first + source.shard_size)
+    return f"shard {number:,} ({source.unit} {first:,} to {last - 1:,})"
+
+
+def _named(source: Sharded, number: int, error: Exception) -> Exception:
+    """The error with the shard's name, where it is one of the input; others as they are."""
+    if not isinstance(error, (IsotropeError, OSError, ValueError)):
+        return error
+    return InputError(f"{name_of(source, number)} cannot be read: {_reason(error)}")
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:500] or type(error).__name__
+
+
+def _restarted() -> bool:
+    """Whether this worker takes the place of one that was lost: the shard that it gets first was begun before."""
+    import ray
+
+    with warnings.catch_warnings():  # Ray's own code asks for what Ray calls old
+        warnings.simplefilter("ignore")
+        return bool(ray.get_runtime_context().was_current_actor_reconstructed)
+
+
+def merged(*parts: T) -> T:
+    """The sum of parts in their order, none of which is changed."""
+    first, *others = parts
+    if not others:
+        return first
+    total: Any = first + others[0]  # type: ignore[operator]
+    for part in others[1:]:
+        total += part
+    whole: T = settled(total)
+    return whole
+
+
+def merged_and_told(*parts: T) -> tuple[Any, T]:
+    """What the sum tells those who read on, and the sum."""
+    total = merged(*parts)
+    return told_by(total), total
+
+
+def told_by(total: Any) -> Any:
+    """What a sum tells those who read on, None where nothing: rows that its samples can do without."""
+    tells = getattr(total, "bars_of", None)
+    return None if tells is None else tells()
+
+
+def settled(total: T) -> T:
+    """In order before it is sent, because what arrives cannot be written to."""
+    settle = getattr(total, "settle", None)
+    if settle is not None:
+        settle()
+    return total
+
+
+def reachable(reading: Input) -> Input:
+    """The same input with files named from the root, so that workers in other folders find them."""
+    if isinstance(reading.text, str) and reading.text == "-":
+        raise InputError("workers cannot read this process's standard input; write the text to a file and name it.")
+    fields = {name: _absolute(getattr(reading, name)) for name in ("model", "text", "vectors", "token_weights")}
+    return replace(reading, **fields)
+
+
+def _absolute(place: Any) -> Any:
+    if isinstance(place, (list, tuple)) and all(isinstance(one, (str, os.PathLike)) for one in place):
+        return [_absolute(one) for one in place]
+    if isinstance(place, (str, Path)) and os.path.exists(os.path.expanduser(place)):
+        return type(place)(os.path.abspath(os.path.expanduser(place)))
+    return place
