@@ -68,7 +68,7 @@ def on_workers(count: int, path: Path, small: Path, rounds: int, beside: Callabl
     options = choose("moments", sample=20_000)
     times = []
     with ray_workers(address="local", workers=count, gpus_per_worker=0.0, skip=False) as workers:
-        opened(workers, small).collect(Collection(options.wanted))  # the processes that merge are started too
+        opened(workers, small).collect(Collection(options.wanted))  # everything is imported
         source = opened(workers, path)
         source.collect(Collection(options.wanted))
         for _ in range(rounds):
@@ -87,7 +87,7 @@ def opened(workers: Workers, path: Path) -> RaySource:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--rows", type=int, default=3_000_000)
     parser.add_argument("--width", type=int, default=384)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
@@ -100,9 +100,13 @@ def main() -> None:
         options = choose("moments", sample=20_000)
         source = Input(vectors=str(path), precision="fast").open()
         here: list[float] = []
+        cpu: list[float] = []
 
         def alone() -> None:
+            before = psutil.Process().cpu_times()
             here.append(seconds(lambda: local.run(source, Collection(options.wanted))))
+            after = psutil.Process().cpu_times()
+            cpu.append(after.user + after.system - before.user - before.system)
 
         print(f"\n{arguments.rows:,} × {arguments.width} float32, moments and a sample of 20,000 rows, {cores} cores")
         print(f"  start-up of Ray and {cores} workers: {startup(cores):.1f} s, not counted below")
@@ -113,7 +117,8 @@ def main() -> None:
         two = every if cores == 2 else on_workers(2, path, small, arguments.rounds, lambda: None)
         base, overhead = statistics.median(here), statistics.median(every) / statistics.median(here)
         scaling = statistics.median(one) / statistics.median(two)
-        print(f"  in this process, all cores: {base:.2f} s, {arguments.rows / base:,.0f} rows/s")
+        rate = f"{arguments.rows / base:,.0f} rows/s"
+        print(f"  in this process, all cores: {base:.2f} s, {rate}, {cpu[-1]:.1f} CPU seconds")
         print(f"  by {cores} workers on the same cores: ratio {overhead:.3f}{met(overhead <= 1.25, 1.25)}")
         print(f"  from 1 to 2 workers of one thread: {scaling:.2f} times as fast{met(scaling >= 1.6, 1.6)}")
 

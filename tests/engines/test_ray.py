@@ -60,7 +60,7 @@ def _same_samples(one: Path, other: Path) -> None:
     "workers", [pytest.param(1, marks=pytest.mark.long), 2, pytest.param(8, marks=pytest.mark.long)]
 )
 def test_vectors_by_any_number_of_workers(workers: int, tmp_path: Path) -> None:
-    options: dict[str, Any] = {"vectors": _rows(), "sample": 700, "batch_size": 30}
+    options: dict[str, Any] = {"vectors": _rows(), "sample": 700, "batch_size": 8}
     here = isotrope.scan(**options, output=tmp_path / "here")
     there = isotrope.scan(**options, output=tmp_path / "there", engine="ray", workers=workers)
     assert _apart(here, there) < 1e-9
@@ -79,7 +79,7 @@ def test_groups_of_a_parquet_data_set(tmp_path: Path) -> None:
     for i in range(3):
         part = slice(3000 * i, 3000 * i + 3000)
         pd.DataFrame({"x": list(rows[part]), "kind": kinds[part]}).to_parquet(folder / f"{i}.parquet")
-    options: dict[str, Any] = {"vectors": folder, "column": "x", "group_by": "kind", "sample": 300, "batch_size": 64}
+    options: dict[str, Any] = {"vectors": folder, "column": "x", "group_by": "kind", "sample": 300, "batch_size": 25}
     here = isotrope.scan(**options, output=tmp_path / "here")
     there = isotrope.scan(**options, output=tmp_path / "there", engine="ray", workers=2)
     assert _apart(here, there) < 1e-9
@@ -139,11 +139,11 @@ def test_images(tmp_path: Path) -> None:
 def test_a_repair_is_fitted_and_applied_by_workers(tmp_path: Path) -> None:
     rows = np.random.default_rng(5).normal(size=(4000, 8)).astype(np.float32) * np.arange(1, 9, dtype=np.float32) + 2
     np.save(tmp_path / "rows.npy", rows)
-    where = ["--engine", "ray", "--workers", "2", "--batch-size", "50", "--json"]
+    where = ["--engine", "ray", "--workers", "2", "--batch-size", "10", "--json"]
     for name in ("whitening", "clusters"):
         given = [str(tmp_path / "rows.npy"), "--with", name, "-o"]
         fitted = _command("repair", "fit", *given, str(tmp_path / name), *where)
-        _command("repair", "fit", *given, str(tmp_path / f"{name} here"), "--batch-size", "50", "--json")
+        _command("repair", "fit", *given, str(tmp_path / f"{name} here"), "--batch-size", "10", "--json")
         there, here = (isotrope.load_repair(tmp_path / folder) for folder in (name, f"{name} here"))
         assert fitted["fitted_on"]["rows"] == here.fitted_on_["rows"] == 4000
         np.testing.assert_allclose(there.transform(rows), here.transform(rows), rtol=1e-4, atol=1e-5)
@@ -151,7 +151,7 @@ def test_a_repair_is_fitted_and_applied_by_workers(tmp_path: Path) -> None:
         applied = _command("repair", "apply", str(tmp_path / name), str(tmp_path / "rows.npy"), "-o", str(out), *where)
         assert applied["rows"] == 4000
         alone = tmp_path / f"{name} alone.npy"
-        _command("repair", "apply", str(tmp_path / name), given[0], "-o", str(alone), "--batch-size", "50", "--json")
+        _command("repair", "apply", str(tmp_path / name), given[0], "-o", str(alone), "--batch-size", "10", "--json")
         np.testing.assert_array_equal(np.load(out), np.load(alone))
 
 
@@ -162,7 +162,7 @@ def test_a_row_that_cannot_be_repaired_is_named_by_its_number(tmp_path: Path) ->
     np.save(tmp_path / "rows.npy", rows)
     with pytest.raises(InputError, match="row 1,234, counted from 0, holds NaN or inf"):
         _command("repair", "apply", str(tmp_path / "centering"), str(tmp_path / "rows.npy"), "-o",
-                 str(tmp_path / "out.npy"), "--engine", "ray", "--workers", "2", "--batch-size", "50")  # fmt: skip
+                 str(tmp_path / "out.npy"), "--engine", "ray", "--workers", "2", "--batch-size", "10")  # fmt: skip
     assert not (tmp_path / "out.npy").exists()
 
 

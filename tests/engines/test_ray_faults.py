@@ -17,14 +17,18 @@ import psutil
 import pytest
 
 import isotrope
+from isotrope.engines import ray as engine
+from isotrope.engines.choosing import Engine
 from isotrope.errors import InputError
+from isotrope.sources.inputs import Input
+from isotrope.sources.sharding import mapped
 from isotrope.store import Run, read_arrays
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.usefixtures("cluster")
 
 ROWS = np.random.default_rng(8).normal(size=(9000, 12)) * np.arange(1, 13) + 4.0
-OPTIONS: dict[str, Any] = {"sample": 700, "batch_size": 30, "engine": "ray"}
+OPTIONS: dict[str, Any] = {"sample": 700, "batch_size": 5, "engine": "ray"}
 
 
 def _arrays(folder: Path) -> dict[str, Any]:
@@ -49,8 +53,10 @@ def whole(cluster: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _replicas() -> list[psutil.Process]:
-    return [p for p in psutil.process_iter(["cmdline"]) if (p.info["cmdline"] or [""])[0].startswith("ray::Replica")]
+def _processes(kind: str) -> list[psutil.Process]:
+    """Those of this Ray, not of one that runs beside."""
+    children = psutil.Process().children(recursive=True)
+    return [child for child in children if child.cmdline()[:1] and child.cmdline()[0].startswith(f"ray::{kind}")]
 
 
 @pytest.mark.long
@@ -60,16 +66,24 @@ def test_workers_killed_again_and_again(whole: Path, tmp_path: Path) -> None:
     def kill(what: str, units: float, total: float | None) -> None:
         if what.startswith("reading"):
             done.append(int(units))
-            if len(done) in (5, 20, 40, 60):
-                for process in _replicas()[: 1 + len(done) // 40]:
+            if len(done) in (5, 15, 30, 45):
+                for process in [*_processes("Replica")[: 1 + len(done) // 30], *_processes("Merger")]:
                     process.kill()
 
     found = isotrope.scan(vectors=whole / "rows.npy", **OPTIONS, workers=2, output=tmp_path / "run", progress=kill)
     assert done[-1] == len(ROWS)
-    assert len(done) == 75
+    assert len(done) == 57
     assert 1 <= found.counts["retried_shards"] <= 6
     assert found.provenance["engine"]["retried_shards"] == found.counts["retried_shards"]
     _identical(whole / "run", tmp_path / "run")
+
+
+def test_what_kills_every_worker_does_not_go_on_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_TRIES", 1)
+    with Engine(engine="ray", workers=1).open(Input(vectors=ROWS)) as source, pytest.raises(InputError) as refused:
+        next(mapped(source, lambda *_: os.kill(os.getpid(), signal.SIGKILL)))
+    assert "the cluster lost a worker" in str(refused.value)
+    assert "smaller --batch-size" in str(refused.value)
 
 
 #: A scan whose process kills itself when it has written its second checkpoint.
@@ -88,7 +102,7 @@ def keep(*arguments):
         os.kill(os.getpid(), signal.SIGKILL)
 
 checkpoints.keep = keep
-isotrope.scan(vectors=sys.argv[1], sample=700, batch_size=30, engine="ray", workers=2, address=sys.argv[2],
+isotrope.scan(vectors=sys.argv[1], sample=700, batch_size=5, engine="ray", workers=2, address=sys.argv[2],
               output="run", checkpoint_every=0)
 """
 
@@ -105,14 +119,14 @@ def test_driver_killed_and_resumed_by_another_number_of_workers(whole: Path, tmp
         isotrope.scan(**options | {"engine": "local"})
     told: list[float] = []
     found = isotrope.scan(**options, workers=1, progress=lambda what, done, total: told.append(done))
-    assert told[0] > 32 * 120 - 1  # from where the other stopped
-    assert found.provenance["resumed_at_batch"] == 128
+    assert told[0] > 32 * 160 - 1  # from where the other stopped
+    assert found.provenance["resumed_at_batch"] == 32 * 32
     assert found.counts["rows"] == len(ROWS)
     _identical(whole / "run", tmp_path / "run")
 
 
 def _data_set(folder: Path) -> None:
-    """Three files of 1,200 rows, ten shards each; the second has no vector in row 130."""
+    """Three files of 1,200 rows, 15 shards each; the second has no vector in row 130."""
     folder.mkdir()
     for i in range(3):
         rows: list[Any] = list(ROWS[1200 * i : 1200 * i + 1200])
@@ -123,14 +137,14 @@ def _data_set(folder: Path) -> None:
 
 def test_a_shard_that_cannot_be_read(tmp_path: Path) -> None:
     _data_set(tmp_path / "set")
-    with pytest.raises(InputError, match=r"shard 11 \(rows 1,320 to 1,439\) cannot be read: row 130 of .*1\.parquet"):
+    with pytest.raises(InputError, match=r"shard 16 \(rows 1,280 to 1,359\) cannot be read: row 130 of .*1\.parquet"):
         isotrope.scan(vectors=tmp_path / "set", **OPTIONS, workers=2)
     found = isotrope.scan(vectors=tmp_path / "set", **OPTIONS, workers=2, bad_files="skip", output=tmp_path / "run")
     (name, reason) = next(iter(found.provenance["engine"]["skipped_shards"].items()))
-    assert name == "shard 11 (rows 1,320 to 1,439)"
+    assert name == "shard 16 (rows 1,280 to 1,359)"
     assert "1.parquet" in reason
-    assert (found.counts["rows"], found.counts["skipped_shards"]) == (3480, 1)
-    without = isotrope.scan(vectors=np.delete(ROWS[:3600], slice(1320, 1440), axis=0), sample=700)
+    assert (found.counts["rows"], found.counts["skipped_shards"]) == (3520, 1)
+    without = isotrope.scan(vectors=np.delete(ROWS[:3600], slice(1280, 1360), axis=0), sample=700)
     assert found.get("mean_cosine").value == pytest.approx(without.get("mean_cosine").value, rel=1e-9)
 
 
@@ -158,7 +172,7 @@ def test_what_is_asked_of_the_wrong_engine() -> None:
 
 
 def test_a_ray_of_its_own_that_is_told_to_stop(whole: Path, tmp_path: Path) -> None:
-    command = ["scan", str(whole / "rows.npy"), "--sample", "700", "--batch-size", "30", "--engine", "ray"]
+    command = ["scan", str(whole / "rows.npy"), "--sample", "700", "--batch-size", "5", "--engine", "ray"]
     process = subprocess.Popen(
         [sys.executable, "-m", "isotrope", *command, "--workers", "1", "-o", "run", "--checkpoint-every", "0"],
         cwd=tmp_path,
@@ -177,7 +191,7 @@ def test_a_ray_of_its_own_that_is_told_to_stop(whole: Path, tmp_path: Path) -> N
     assert children
     assert not psutil.wait_procs(children, timeout=60)[1]
     found = isotrope.scan(vectors=whole / "rows.npy", **OPTIONS, workers=2, output=tmp_path / "run", resume=True)
-    assert found.provenance["resumed_at_batch"] >= 64
+    assert found.provenance["resumed_at_batch"] >= 16 * 32
     _identical(whole / "run", tmp_path / "run")
 
 

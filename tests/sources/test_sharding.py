@@ -112,10 +112,10 @@ def test_in_any_order_and_what_was_counted(made: Callable[[Path], Input], tmp_pa
 
 
 def test_a_full_sample_keeps_others_small() -> None:
-    source = Input(vectors=ROWS, batch_size=10).open()
+    source = Input(vectors=ROWS, batch_size=3).open()
     wanted = Wanted(sample=30)
-    first = merged(*(_collected(wanted, 1, source.shard(number), None) for number in range(20)))
-    plain, told = (_collected(wanted, 1, source.shard(20), bars) for bars in (None, first.bars_of()))
+    first = merged(*(_collected(wanted, 1, source.shard(number), None) for number in range(12)))
+    plain, told = (_collected(wanted, 1, source.shard(12), bars) for bars in (None, first.bars_of()))
     samples = [other.layer(0).sample for other in (plain, told, first + plain, first + told)]
     kept, few, one, other = (sample.values for sample in samples if sample is not None)
     assert len(kept) == 30
@@ -142,4 +142,4 @@ def test_only_the_input_decides() -> None:
     sizes = [batches_per_shard(n) for n in range(1, 10_000, 7)]
     assert sizes == sorted(sizes)
     assert {size & (size - 1) for size in sizes} == {0}
-    assert all(-(-n // batches_per_shard(n)) >= 64 for n in range(512, 9000, 13))
+    assert all(-(-n // batches_per_shard(n)) >= 32 for n in range(128, 4000, 13))

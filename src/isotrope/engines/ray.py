@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain
+from itertools import chain, cycle
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +15,18 @@ from numpy.typing import NDArray
 
 from isotrope.engines.cluster import joined, number_of_workers, ready
 from isotrope.engines.local import Progress, pool_for
-from isotrope.engines.replica import Facts, Made, Replica, merged, merged_and_told, name_of, reachable, settled, told_by
+from isotrope.engines.replica import (
+    Facts,
+    Made,
+    Merger,
+    Replica,
+    name_of,
+    reachable,
+    settled,
+    tighter,
+    told_by,
+)
+from isotrope.errors import InputError
 from isotrope.sources.batch import Batch, Layer
 from isotrope.sources.inputs import Input
 from isotrope.statistics import Collection, Wanted
@@ -29,19 +40,25 @@ _FAN = 4
 #: that is not done, for each worker: what is done waits in the cluster's memory.
 _HELD, _AHEAD = 2, 4
 
-#: Additions to the whole that may be under way before reading waits for them.
-_SUMS = 2
+#: Times that a task whose worker was lost is begun again: one that kills every worker must not go on for ever.
+_TRIES = 10
+
+#: Workers for each of those who add up what they make.
+_MERGED = 16
+
+#: Sums that may be under way before reading waits for them.
+_SUMS = 10
 
 
 class Workers:
-    """Replicas on a cluster, and what became of their shards.
+    """Replicas on a cluster, those who add up what they make, and what became of their shards.
 
     retried: shards that were begun again because their worker was lost. skipped: names of shards that could not be
     read, and why.
     """
 
-    def __init__(self, ray: Any, replicas: list[Any], *, skip: bool) -> None:
-        self.ray, self.replicas, self.skip = ray, replicas, skip
+    def __init__(self, ray: Any, replicas: list[Any], mergers: list[Any], *, skip: bool) -> None:
+        self.ray, self.replicas, self.mergers, self.skip = ray, replicas, mergers, skip
         self.retried = 0
         self.skipped: dict[str, str] = {}
         self._readings = 0
@@ -68,6 +85,12 @@ class Workers:
             return self.ray.get(reference)
         except self.ray.exceptions.RayTaskError as error:
             raise error.cause from None
+        except self.ray.exceptions.RayError as error:
+            reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0].rstrip('.:')[:200]}"
+            raise InputError(
+                f"the cluster lost a worker or what it had made {_TRIES} times over ({reason}); "
+                "it may be out of memory: try fewer workers or a smaller --batch-size."
+            ) from error
 
 
 @contextmanager
@@ -75,13 +98,16 @@ def ray_workers(*, address: str | None, workers: int | None, gpus_per_worker: fl
     """Workers on a cluster. skip: leave shards out that cannot be read."""
     with joined(address, workers) as ray:
         count = number_of_workers(ray, workers, gpus_per_worker)
-        kind = ray.remote(num_cpus=1, num_gpus=gpus_per_worker, max_restarts=-1, max_task_retries=-1)(Replica)
-        replicas = ready(ray, [kind.remote() for _ in range(count)])
+        again = {"max_restarts": -1, "max_task_retries": _TRIES}
+        reader = ray.remote(num_cpus=1, num_gpus=gpus_per_worker, **again)(Replica)
+        merger = ray.remote(num_cpus=0, **again)(Merger)
+        readers = [reader.remote() for _ in range(count)]
+        mergers = [merger.remote() for _ in range(-(-count // _MERGED))]
         try:
-            yield Workers(ray, replicas, skip=skip)
+            yield Workers(ray, ready(ray, readers), ready(ray, mergers), skip=skip)
         finally:
-            for replica in replicas:
-                ray.kill(replica)
+            for actor in (*readers, *mergers):
+                ray.kill(actor)
 
 
 class RaySource:
@@ -169,8 +195,7 @@ class RaySource:
 
         keep: called with the sum so far about every `every` seconds; going on from there gives the same sum.
         """
-        task = self._ray.remote(num_cpus=0, max_retries=-1)
-        merge, add = task(merged), task(merged_and_told).options(num_returns=2)
+        mergers = cycle(self._workers.mergers)
         whole = None if onto is None else self._ray.put(settled(onto))
         known = [told_by(onto)]
         told: deque[Any] = deque()
@@ -178,29 +203,29 @@ class RaySource:
         sums: list[Any] = []
         last = time.monotonic()
 
-        def added() -> Any:
-            """The whole with the sums, as a task that waits for them by itself."""
-            tells, result = add.remote(*([] if whole is None else [whole]), *sums)
-            sums.clear()
+        def added(*those: Any) -> Any:
+            """Their sum, as a task that waits for them by itself."""
+            tells, result = next(mergers).merge.options(num_returns=2).remote(*those)
             told.append(tells)
-            if len(told) > _SUMS:
-                known[0] = self._workers.get(told.popleft())
             return result
 
         for part in self._shards(make, first, known):
             parts.append(part)
+            while told and (len(told) > _SUMS or self._ray.wait([told[0]], timeout=0)[0]):
+                known[0] = tighter(known[0], self._workers.get(told.popleft()))
             if len(parts) == _FAN:
-                sums.append(merge.remote(*parts))
+                sums.append(added(*parts))
                 parts.clear()
             if len(sums) == _FAN:
-                whole = added()
+                whole = added(*sums) if whole is None else added(whole, *sums)
+                sums.clear()
                 if keep is not None and time.monotonic() - last >= every:
                     keep(self._workers.get(whole))
                     last = time.monotonic()
         if parts:
-            sums.append(merge.remote(*parts))
+            sums.append(added(*parts))
         if sums:
-            whole = added()
+            whole = added(*sums) if whole is None else added(whole, *sums)
         result: T = make(iter(()), None) if whole is None else self._workers.get(whole)
         return result
 

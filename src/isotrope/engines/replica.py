@@ -140,16 +140,33 @@ def merged(*parts: T) -> T:
     return whole
 
 
-def merged_and_told(*parts: T) -> tuple[Any, T]:
-    """What the sum tells those who read on, and the sum."""
-    total = merged(*parts)
-    return told_by(total), total
+class Merger:
+    """A worker that adds up what others have made."""
+
+    def ping(self) -> None:
+        """Nothing: who answers is there."""
+
+    def merge(self, *parts: T) -> tuple[Any, T]:
+        """What the sum of some parts tells those who read on, and the sum."""
+        total = merged(*parts)
+        return told_by(total), total
 
 
 def told_by(total: Any) -> Any:
     """What a sum tells those who read on, None where nothing: rows that its samples can do without."""
     tells = getattr(total, "bars_of", None)
     return None if tells is None else tells()
+
+
+def tighter(known: Any, more: Any) -> Any:
+    """What is known and what more is told, together: of two bars the lower one.
+
+    >>> tighter({"a": 5, "b": 7}, {"a": 6, "b": 3}), tighter(None, {"a": 6})
+    ({'a': 5, 'b': 3}, {'a': 6})
+    """
+    if not known or not more:
+        return known or more
+    return {key: min(bars[key] for bars in (known, more) if key in bars) for key in known | more}
 
 
 def settled(total: T) -> T:

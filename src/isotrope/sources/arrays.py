@@ -47,6 +47,9 @@ _KNOWN = ", ".join(ENDINGS)
 _BATCH_BYTES = 4 << 20
 _MIN_BATCH_ROWS, _MAX_BATCH_ROWS = 256, 8192
 
+#: Batches of a shard at least, about 64 MiB of float32.
+_SHARD_BATCHES = 16
+
 
 class ArraySource:
     """Rows (n, d) of an array, a torch tensor, a file, a folder of files or a store, or of a list of these, in order.
@@ -118,7 +121,7 @@ class ArraySource:
 
     @property
     def _shard_batches(self) -> int:
-        return batches_per_shard(-(-self.total // self.batch_rows))
+        return batches_per_shard(-(-self.total // self.batch_rows), least=_SHARD_BATCHES)
 
     @property
     def shard_size(self) -> int:

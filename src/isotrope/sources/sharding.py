@@ -14,18 +14,20 @@ T = TypeVar("T")
 MOST, _LEAST = 64, 4
 
 #: Shards that an input is cut into at least, while they are not too small: enough for some dozens of workers.
-_WANTED = 64
+_WANTED = 32
 
 
-def batches_per_shard(batches: int | None) -> int:
+def batches_per_shard(batches: int | None, least: int = _LEAST) -> int:
     """How many batches make a shard of an input with so many, None where unknown; nothing else decides it.
 
+    least: where batches take so little time that fewer are not worth sending.
+
     >>> [batches_per_shard(n) for n in (1, 600, 10**6, None)]
-    [4, 8, 64, 64]
+    [4, 16, 64, 64]
     """
     if batches is None:
         return MOST
-    size = _LEAST
+    size = least
     while size < MOST and batches >= 2 * size * _WANTED:
         size *= 2
     return size

@@ -70,7 +70,8 @@ class Sample:
 
     def refuse_above(self, bar: int | None) -> None:
         """Keep no sequence above the bar of another sample that this one will be merged with: they could not stay."""
-        self._bar = bar if self._bar is None or bar is None else min(bar, self._bar)
+        if bar is not None:
+            self._bar = bar if self._bar is None else min(bar, self._bar)
 
     def add(self, rows: Block) -> None:
         """Offer one block of whole sequences."""
