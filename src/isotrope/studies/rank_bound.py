@@ -26,17 +26,19 @@ def rank_bound(sample: Sample, most: int = _SEQUENCES) -> list[dict[str, Any]]:
     known, values = sample.rows, np.asarray(sample.values, dtype=np.float64)
     ends = np.append(known.starts(), len(values))
     found: dict[str, list[tuple[float, float]]] = {}
-    for begin, end in list(itertools.pairwise(ends))[:most]:
-        rows = values[begin:end]
-        if min(rows.shape) < 3:
-            continue
-        with threadpool_limits(1, user_api="blas"):  # threads within one small matrix wait for each other
+    with threadpool_limits(1, user_api="blas"):  # threads within one small matrix wait for each other
+        for begin, end in list(itertools.pairwise(ends))[:most]:
+            rows = values[begin:end]
+            if min(rows.shape) < 3:
+                continue
             left, singular, _ = np.linalg.svd(rows, full_matrices=False)
-        parts = (left * singular) ** 2
-        kept = {"1": 1} | {f"{share:g} of the rows": max(1, int(share * len(rows))) for share in _SHARES}
-        for name, k in kept.items():
-            if k < len(singular) and singular[k] > 1e-9 * singular[0]:
-                found.setdefault(name, []).append((float(np.sqrt(parts[:, k:].sum(axis=1).max())), float(singular[k])))
+            parts = (left * singular) ** 2
+            kept = {"1": 1} | {f"{share:g} of the rows": max(1, int(share * len(rows))) for share in _SHARES}
+            for name, k in kept.items():
+                if k < len(singular) and singular[k] > 1e-9 * singular[0]:
+                    found.setdefault(name, []).append(
+                        (float(np.sqrt(parts[:, k:].sum(axis=1).max())), float(singular[k]))
+                    )
     made = []
     for name, pairs in found.items():
         distance, bound = np.array(pairs).T
