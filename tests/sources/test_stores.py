@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -215,21 +216,58 @@ def test_qdrant_points_without_the_vector_and_kinds_that_are_no_vectors(tmp_path
             ArraySource(f"qdrant:{folder}#{address}", column=column)
 
 
-def test_a_qdrant_folder_runs_no_code(tmp_path: Path) -> None:
+@pytest.mark.parametrize("hidden", ["among the points", "below another folder", "behind a view", "under a new name"])
+def test_a_qdrant_folder_runs_no_code(hidden: str, tmp_path: Path) -> None:
     import pickle
     import sqlite3
 
-    place = small_stores.qdrant(tmp_path / "store", numbers(20, 4))
+    place, store = small_stores.qdrant(tmp_path / "store", numbers(20, 4)), tmp_path / "store"
 
     class Evil:
         def __reduce__(self) -> tuple[object, tuple[str]]:
             return Path.touch, (tmp_path / "ran",)  # type: ignore[return-value]
 
-    with sqlite3.connect(tmp_path / "store/collection/texts/storage.sqlite") as database:
-        database.execute("INSERT INTO points VALUES ('x', ?)", [pickle.dumps(Evil())])
+    folder = {"below another folder": "a/b", "under a new name": "repaired"}.get(hidden, "texts")
+    (store / "collection" / folder).mkdir(parents=True, exist_ok=True)
+    if folder == "a/b":
+        meta = json.loads((store / "meta.json").read_text())
+        meta["collections"][folder] = meta["collections"]["texts"]
+        (store / "meta.json").write_text(json.dumps(meta))
+    with sqlite3.connect(store / "collection" / folder / "storage.sqlite") as database:
+        database.execute("CREATE TABLE IF NOT EXISTS points (id TEXT PRIMARY KEY, point BLOB)")
+        if hidden == "behind a view":  # other points each time that they are asked for
+            (good,) = database.execute("SELECT point FROM points").fetchone()
+            database.execute("ALTER TABLE points RENAME TO kept")
+            values = f"CASE WHEN random() % 2 THEN x'{good.hex()}' ELSE x'{pickle.dumps(Evil()).hex()}' END"
+            database.execute(f"CREATE VIEW points AS SELECT id, {values} AS point FROM kept")
+        else:
+            database.execute("INSERT INTO points VALUES ('x', ?)", [pickle.dumps(Evil())])
     with pytest.raises(InputError, match="could run code"):
-        ArraySource(place.address)
+        store_of, address = ArraySource(place.address).store, parse(place.target)
+        assert store_of is not None
+        assert address is not None
+        store_of.target(address, None, 4).write(store_of.records(10))
     assert not (tmp_path / "ran").exists()
+    assert sys.modules["qdrant_client.local.persistence"].pickle is pickle
+
+
+def test_a_new_qdrant_folder_goes_where_writing_fails(tmp_path: Path) -> None:
+    place = small_stores.qdrant(tmp_path / "store", numbers(20, 4))
+    store, address = ArraySource(place.address).store, parse(f"qdrant:{tmp_path}/new#repaired")
+    assert store is not None
+    assert address is not None
+    target = store.target(address, None, 4)
+    assert not (tmp_path / "new").exists()
+
+    def stopped():  # type: ignore[no-untyped-def]
+        yield from store.records(10)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        target.write(stopped())
+    assert not (tmp_path / "new").exists()
+    target.write(store.records(10))
+    assert ArraySource(f"qdrant:{tmp_path}/new").total == 20
 
 
 def test_addresses() -> None:
