@@ -176,6 +176,37 @@ def test_lancedb_reads_the_version_that_was_opened(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.concatenate([b.layers[0] for b in source.batches()]), rows)
 
 
+def test_a_lancedb_table_that_another_made_meanwhile_stays(tmp_path: Path) -> None:
+    rows = numbers(20, 4)
+    place = small_stores.lancedb(tmp_path, rows)
+    store, address = ArraySource(place.address).store, parse(f"lancedb:{tmp_path.as_uri()}#repaired")
+    assert store is not None
+    assert address is not None
+    target = store.target(address, None, 4)
+    database = pytest.importorskip("lancedb").connect(str(tmp_path))
+    database.create_table("repaired", [{"mine": 1}])
+    with pytest.raises(InputError, match="already exists"):
+        target.write(store.records(10))
+    assert database.open_table("repaired").to_arrow().to_pylist() == [{"mine": 1}]
+
+
+@pytest.mark.parametrize("beginning", ["", "file://"])
+def test_what_stops_a_write_to_lancedb_is_told_as_it_is(beginning: str, tmp_path: Path) -> None:
+    place = small_stores.lancedb(tmp_path, numbers(20, 4))
+    store, address = ArraySource(place.address).store, parse(f"lancedb:{beginning}{tmp_path}#repaired")
+    assert store is not None
+    assert address is not None
+
+    def stopped():  # type: ignore[no-untyped-def]
+        yield from store.records(10)
+        raise InputError("row 7 is not finite.")
+
+    with pytest.raises(InputError) as refused:
+        store.target(address, None, 4).write(stopped())
+    assert str(refused.value) == "row 7 is not finite."
+    assert [path.name for path in tmp_path.iterdir()] == ["texts.lance"]
+
+
 def test_a_qdrant_folder_keeps_the_lengths_of_named_vectors(tmp_path: Path) -> None:
     rows = numbers(40, 8)
     place = small_stores.qdrant(tmp_path / "store", rows, "Cosine", "title")
