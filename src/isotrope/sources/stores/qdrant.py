@@ -57,7 +57,8 @@ class QdrantVectors:
 
     def records(self, size: int) -> Records:
         """Points with their ids and payloads."""
-        for points in _pages(self.address, self.collection, self.vector, self.block.rows, True, 0, min(size, _page(self.block.width))):
+        size = min(size, _page(self.block.width))
+        for points in _pages(self.address, self.collection, self.vector, self.block.rows, True, 0, size):
             yield points, _matrix(points, self.vector)
 
     def target(self, address: Address, column: str | None, width: int) -> QdrantTarget:
