@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import pickle
+import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -145,6 +148,29 @@ def test_a_missing_package_names_its_command(
         ArraySource(address.format(tmp_path))
 
 
+@pytest.mark.parametrize("address", ["postgresql://127.0.0.1:9/db#t", "qdrant+http://127.0.0.1:9#t"])
+def test_stores_need_no_fsspec(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(InputError, match="cannot be read"):
+        ArraySource(address)
+
+
+def test_a_store_that_was_skipped_counts_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that could be opened and not be read through."""
+    place = small_stores.lancedb(tmp_path / "store", numbers(20, 4))
+    np.save(tmp_path / "a.npy", numbers(5, 4))
+    from isotrope.sources.stores import lance
+
+    def changed(*_: object) -> None:
+        raise InputError("it was changed.")
+
+    monkeypatch.setattr(lance, "refuse_changed", changed)
+    source = ArraySource([place.address, str(tmp_path / "a.npy")], bad_files="skip")
+    assert source.left_out == {place.address: "it was changed."}
+    assert source.store is None
+    assert source._stores == {}
+
+
 def test_repaired_vectors_of_a_file_do_not_go_to_a_store(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.ones((3, 2)))
     assert ArraySource(tmp_path / "a.npy").store is None
@@ -247,39 +273,52 @@ def test_qdrant_points_without_the_vector_and_kinds_that_are_no_vectors(tmp_path
             ArraySource(f"qdrant:{folder}#{address}", column=column)
 
 
-@pytest.mark.parametrize("hidden", ["among the points", "below another folder", "behind a view", "under a new name"])
-def test_a_qdrant_folder_runs_no_code(hidden: str, tmp_path: Path) -> None:
-    import pickle
-    import sqlite3
+class Evil:
+    """What makes a file when it is unpickled."""
 
-    place, store = small_stores.qdrant(tmp_path / "store", numbers(20, 4)), tmp_path / "store"
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
-    class Evil:
-        def __reduce__(self) -> tuple[object, tuple[str]]:
-            return Path.touch, (tmp_path / "ran",)  # type: ignore[return-value]
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        return Path.touch, (self.path,)
 
-    folder = {"below another folder": "a/b", "under a new name": "repaired"}.get(hidden, "texts")
-    (store / "collection" / folder).mkdir(parents=True, exist_ok=True)
-    if folder == "a/b":
-        meta = json.loads((store / "meta.json").read_text())
-        meta["collections"][folder] = meta["collections"]["texts"]
-        (store / "meta.json").write_text(json.dumps(meta))
-    with sqlite3.connect(store / "collection" / folder / "storage.sqlite") as database:
+
+@pytest.mark.parametrize("collection", ["texts", "a/b", "repaired"])
+def test_a_qdrant_folder_runs_no_code(collection: str, tmp_path: Path) -> None:
+    """Among the points, in a collection below another folder, and in one that is not listed and about to be made."""
+    place, folder = small_stores.qdrant(tmp_path / "store", numbers(20, 4)), tmp_path / "store"
+    (folder / "collection" / collection).mkdir(parents=True, exist_ok=True)
+    if collection == "a/b":
+        meta = json.loads((folder / "meta.json").read_text())
+        meta["collections"][collection] = meta["collections"]["texts"]
+        (folder / "meta.json").write_text(json.dumps(meta))
+    with sqlite3.connect(folder / "collection" / collection / "storage.sqlite") as database:
         database.execute("CREATE TABLE IF NOT EXISTS points (id TEXT PRIMARY KEY, point BLOB)")
-        if hidden == "behind a view":  # other points each time that they are asked for
-            (good,) = database.execute("SELECT point FROM points").fetchone()
-            database.execute("ALTER TABLE points RENAME TO kept")
-            values = f"CASE WHEN random() % 2 THEN x'{good.hex()}' ELSE x'{pickle.dumps(Evil()).hex()}' END"
-            database.execute(f"CREATE VIEW points AS SELECT id, {values} AS point FROM kept")
-        else:
-            database.execute("INSERT INTO points VALUES ('x', ?)", [pickle.dumps(Evil())])
-    with pytest.raises(InputError, match="could run code"):
-        store_of, address = ArraySource(place.address).store, parse(place.target)
-        assert store_of is not None
+        database.execute("INSERT INTO points VALUES ('x', ?)", [pickle.dumps(Evil(tmp_path / "ran"))])
+
+    def used() -> None:
+        store, address = ArraySource(place.address).store, parse(place.target)
+        assert store is not None
         assert address is not None
-        store_of.target(address, None, 4).write(store_of.records(10))
+        store.target(address, None, 4).write(store.records(10))
+
+    with pytest.raises(InputError, match="could run code"):
+        used()
     assert not (tmp_path / "ran").exists()
-    assert sys.modules["qdrant_client.local.persistence"].pickle is pickle
+    assert sys.modules["qdrant_client.local.persistence"].pickle is pickle  # type: ignore[attr-defined]
+
+
+def test_a_qdrant_folder_that_shows_other_points_each_time_runs_no_code(tmp_path: Path) -> None:
+    place = small_stores.qdrant(tmp_path / "store", numbers(1, 4))
+    with sqlite3.connect(tmp_path / "store/collection/texts/storage.sqlite") as database:
+        (good,) = database.execute("SELECT point FROM points").fetchone()
+        database.execute("ALTER TABLE points RENAME TO kept")
+        values = f"CASE WHEN random() % 2 THEN x'{good.hex()}' ELSE x'{pickle.dumps(Evil(tmp_path / 'ran')).hex()}' END"
+        database.execute(f"CREATE VIEW points AS SELECT id, {values} AS point FROM kept")
+    for _ in range(30):
+        with suppress(InputError):
+            ArraySource(place.address)
+        assert not (tmp_path / "ran").exists()
 
 
 def test_a_new_qdrant_folder_goes_where_writing_fails(tmp_path: Path) -> None:
@@ -312,6 +351,8 @@ def test_addresses() -> None:
         ("postgresql://me:a#b@host/db#t", "pgvector", "postgresql://me:a#b@host/db", "t"),
         ("a/b.FAISS", "faiss", "a/b.FAISS", None),
         ("faiss:a#b", "faiss", "a#b", None),
+        ("lancedb:./data#x.faiss", "lancedb", "./data", "x.faiss"),
+        ("qdrant:store.faiss", "qdrant", "store.faiss", None),
     ]:
         found = parse(text)
         assert found is not None
