@@ -59,7 +59,7 @@ def write_atomically(path: Path, write: Callable[[Path], object], *, new: bool =
             if new and path.exists():
                 raise StoreError(f"{str(path)!r} is there by now, and is never written over; choose another name.")
             beside.replace(path)
-        sync(path.parent)
+        _sync(path.parent)
     finally:
         beside.unlink(missing_ok=True)
 
@@ -74,7 +74,7 @@ def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
             if folder.exists():
                 folder.replace(before)
             beside.replace(folder)
-        sync(folder.parent)
+        _sync(folder.parent)
     finally:
         if before.exists() and not folder.exists():  # stopped between the two
             before.replace(folder)
@@ -82,7 +82,7 @@ def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def sync(*folders: Path) -> None:
+def _sync(*folders: Path) -> None:
     """Bring to the disk what folders hold by which name: what was put in place stays there through a power cut."""
     for folder in folders:
         with suppress(OSError):  # systems that cannot do that for folders keep them by ways of their own
@@ -189,7 +189,7 @@ class Run:
             with told(self.folder):
                 for path in sorted(stage.iterdir(), key=lambda p: p.name == FINDINGS):
                     _replace(path, self.folder / path.name)
-            sync(self.folder)
+            _sync(self.folder, self.folder.absolute().parent)
         finally:
             shutil.rmtree(stage, ignore_errors=True)
             self._remove_if_empty()
@@ -243,7 +243,7 @@ class Run:
             self._remove_if_empty()
             raise
         # The folders themselves may be new; only then is the checkpoint before this one not needed any more.
-        sync(base, self.folder, self.folder.absolute().parent)
+        _sync(base, self.folder, self.folder.absolute().parent)
         for older in self._numbers():
             if older < number:
                 shutil.rmtree(base / f"{older:08d}", ignore_errors=True)
