@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
-#: The key without which the server answers nothing.
-KEY = "k3y-of-the-server"
+#: The key without which the server answers nothing, and the bytes that a request may have.
+KEY, MOST = "k3y-of-the-server", 1 << 20
 
 
 @contextmanager
@@ -22,9 +22,13 @@ def server() -> Iterator[tuple[str, Any]]:
 
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "{}")
+            sent = int(self.headers.get("Content-Length") or 0)
+            body = json.loads(self.rfile.read(sent) or "{}")
             if self.headers.get("api-key") != KEY:
                 return self._send(401, {"status": {"error": "Must provide an API key"}})
+            if sent > MOST:
+                words = f"Payload error: JSON payload ({sent} bytes) is larger than allowed (limit: {MOST} bytes)."
+                return self._send(400, {"status": {"error": words}})
             try:
                 result = self._result(self.path.partition("?")[0].strip("/").split("/")[1:], body)
             except ValueError as error:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from isotrope import provenance
+from isotrope.checksums import sealed
 from isotrope.cli.fresh_folder import fresh_folder
 from isotrope.errors import StoreError
 from isotrope.locks import claimed, held
@@ -117,6 +118,44 @@ class TestTwoProcesses:
             refused = _command("repair", "apply", "centering", "rows.npy", "-o", "out.npy", folder=tmp_path)
         assert "'out.npy' is being written by another process" in refused.stderr
         assert not list(tmp_path.glob(".*"))
+
+    @pytest.mark.parametrize("command", ["report", "compare"])
+    def test_reports_wait_for_nobody_and_add_nothing_to_a_run_in_use(
+        self, command: str, run: Path, tmp_path: Path
+    ) -> None:
+        for name in ("tables/coordinates.parquet", "report.html"):
+            (run / name).unlink()
+        index = json.loads((run / "statistics/index.json").read_text())
+        del index["sha256"]["tables/coordinates.parquet"], index["checksum"]
+        (run / "statistics/index.json").write_text(sealed(index))
+        made = (
+            ["report", "run", "-o", "out.html"]
+            if command == "report"
+            else ["compare", "run", "run", "--html", "out.html"]
+        )
+        with held(run):
+            refused = _command(*made, folder=tmp_path)
+        assert "'run' is being written by another process" in refused.stderr
+        assert not (run / "tables/coordinates.parquet").exists()
+        assert not (tmp_path / "out.html").exists()
+        assert _command(*made, folder=tmp_path).returncode == 0
+        assert (run / "tables/coordinates.parquet").exists()
+        with held(run):  # nothing is added to it any more
+            assert _command(*made, folder=tmp_path).returncode == 0
+            refused = _command("report", "run", folder=tmp_path)
+        assert "'run' is being written by another process" in refused.stderr
+        assert not (run / "report.html").exists()
+
+    def test_a_run_that_cannot_be_written_is_reported_elsewhere(self, run: Path, tmp_path: Path) -> None:
+        (run / ".lock").mkdir()  # even for root
+        assert write_report(run, tmp_path / "out.html").exists()
+        with pytest.raises(StoreError, match="cannot be written"):
+            write_report(run)
+
+    @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="this system has no such folder")
+    def test_a_folder_in_which_nothing_can_be_made(self) -> None:
+        with pytest.raises(StoreError, match="'/proc/self' cannot be written"), held("/proc/self"):
+            pass
 
     def test_a_lock_that_was_a_link_is_not_followed(self, tmp_path: Path) -> None:
         (tmp_path / "victim").write_text("mine")

@@ -23,6 +23,7 @@ from isotrope.secrets import masked, masked_arguments, masked_facts
         ("host=x dbname=y password=sesame user=z", "sesame"),
         ("hf_abcdefghijklmnopqrst", "abcdefghijklmnopqrst"),
         ("az://container?sig=sesame%3D", "sesame"),
+        ("AccountName=me;AccountKey=sesame==", "sesame"),
     ],
 )
 def test_patterns(text: str, without: str) -> None:
@@ -33,7 +34,26 @@ def test_what_is_no_secret_stays() -> None:
     for text in ("a@b.c", "https://host/path?tokens=3", "tokenizer=bert.json", "10:30@noon", "org/model-1"):
         assert masked(text) == text
     assert masked_arguments([]) == []
+    kept = ["--token-weights", "a", "--tokenizer", "b", "--password-file-mode", "c", "--key", "d", "--tokens", "e"]
+    assert masked_arguments(kept) == kept
     assert masked_facts({"n": 3, "x": None, "y": (1.5, "z")}) == {"n": 3, "x": None, "y": [1.5, "z"]}
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--token", "--api_key", "--api-key", "--hf_token", "--hub_token", "--hftoken", "--client-secret", "--password",
+     "--aws-secret-access-key", "--aws_access_key_id", "--wandb-api-key", "--account-key", "--secret-key", "-token"],
+)  # fmt: skip
+def test_options(option: str) -> None:
+    assert masked_arguments(["x", option, "sesame", "y"]) == ["x", option, "***", "y"]
+    assert "sesame" not in masked_arguments([f"{option}=sesame"])[0]
+
+
+def test_variables_that_are_no_secret_and_short_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKENIZER_PATH", "/models/bert")
+    monkeypatch.setenv("PGPASSWORD", "rows")
+    monkeypatch.setenv("ADMIN_PASSWD", "x7?")
+    assert masked("/models/bert x7? rows arrows rows.npy") == "/models/bert x7? *** arrows ***.npy"
 
 
 def test_values_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,3 +77,14 @@ def test_nothing_that_is_written_holds_one(tmp_path: Path, monkeypatch: pytest.M
         assert b"rows.npy" in written
         for secret in (b"sesame-open-yourself", b"hush-hush"):
             assert secret not in written
+
+
+def test_addresses_that_were_skipped(tmp_path: Path) -> None:
+    """Findings, report and verdict name them without their passwords."""
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(50, 3)))
+    bad = ["postgresql://me:hush hush@127.0.0.1:9/db#t", "postgresql://", "lancedb:nowhere#t"]
+    found = scan(vectors=[str(tmp_path / "rows.npy"), *bad], bad_files="skip", sample=10, output=tmp_path / "run")
+    assert set(found.source["left_out"]) == {"postgresql://***@127.0.0.1:9/db#t", *bad[1:]}
+    assert any("***@127.0.0.1" in statement.text for statement in found.verdict.statements)
+    for path in (tmp_path / "run").rglob("*"):
+        assert path.is_dir() or b"hush hush" not in path.read_bytes()

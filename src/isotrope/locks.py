@@ -13,6 +13,9 @@ from isotrope.errors import StoreError
 #: The lock of a folder lies in it, that of a file beside it.
 NAME = ".lock"
 
+#: How often a folder may be gone again before its lock is in it.
+_TRIES = 100
+
 #: What file systems answer that know no locks, such as some network shares; there, nothing can be refused.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 
@@ -21,7 +24,7 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 def held(folder: str | Path) -> Iterator[None]:
     """Keep a folder, which is made where it is missing, from all other processes; one that is in use is refused.
 
-    What is left of a process that was killed does not stand in the way: its lock died with it.
+    What is left of a process that was killed does not stand in the way: its lock dies with it and what it forked.
 
     >>> import tempfile
     >>> place = tempfile.mkdtemp()
@@ -65,11 +68,15 @@ def _locked(path: Path, what: str) -> Iterator[None]:
 
 def _lock(path: Path, what: str) -> int:
     """The descriptor of a file that is locked and still in its place."""
+    gone = 0
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         except FileNotFoundError:  # another process, just ending, has taken its empty folder away
+            gone += 1
+            if gone == _TRIES:  # a folder in which nothing can be made, such as /proc/self
+                raise
             continue
         try:
             _ask(lock, what)

@@ -65,7 +65,7 @@ def write_rows(path: Path, pieces: Pieces) -> int:
             yield piece
 
     write = _WRITERS[path.suffix.lower()]
-    write_atomically(path, lambda beside: write(beside, first.shape[1], first.dtype, counted()))
+    write_atomically(path, lambda beside: write(beside, first.shape[1], first.dtype, counted()), new=True)
     return count
 
 

@@ -15,7 +15,7 @@ _PATTERNS = (
     (re.compile(r"(?<=://)(?:[^/\s@:]*:\S*@|[^/\s@]*@)"), f"{_HIDDEN}@"),
     (re.compile(r"\bhf_[A-Za-z0-9]{16,}"), f"hf_{_HIDDEN}"),
     (
-        re.compile(r"(?i)((?:token|password|passwd|secret|signature|credential|access[_-]?key(?:[_-]?id)?|api[_-]?key|sig)=)[^&\s]+"),
+        re.compile(r"(?i)((?:token|password|passwd|secret|signature|credential|(?:api|access|account|secret)[_-]?key(?:[_-]?id)?|sig)=)[^&\s]+"),
         rf"\1{_HIDDEN}",
     ),
 )  # fmt: skip
@@ -24,10 +24,16 @@ _PATTERNS = (
 _USER = re.compile(r"(?s)(?<=://)[^/\s@:]*:(.*)@")
 
 #: Options whose value stands behind them.
-_OPTIONS = re.compile(r"(?i)--?(hf-?|auth-?|access-?)?(token|password|passwd|secret|api-?key)")
+_OPTIONS = re.compile(
+    r"(?i)--?(?:[a-z0-9]+[-_])*(?:hf|auth|access)?(?:token|password|passwd|secret|(?:api|access|account|secret)[-_]?key(?:[-_]?id)?)"
+)  # fmt: skip
 
 #: Names of variables whose values are secret, and the length below which a value may stand anywhere by chance.
-_VARIABLES, _SHORTEST = re.compile(r"(?i)(TOKEN|PASSWORD|PASSWD|SECRET|API_?KEY|ACCESS_KEY|CREDENTIAL)"), 8
+_VARIABLES = re.compile(r"(?i)TOKEN(?!IZ)|PASSWORD|PASSWD|SECRET|(API|ACCESS|ACCOUNT)_?KEY|CREDENTIAL")
+_SHORTEST = 8
+
+#: Passwords are often shorter; such a one is looked for as a whole word.
+_PASSWORDS, _SHORTEST_PASSWORD = re.compile(r"(?i)(PASSWORD|PASSWD)$"), 4
 
 
 def masked(text: str, arguments: Sequence[str] = ()) -> str:
@@ -44,6 +50,8 @@ def masked(text: str, arguments: Sequence[str] = ()) -> str:
     for name, value in os.environ.items():
         if _VARIABLES.search(name) and len(value) >= _SHORTEST:
             text = text.replace(value, _HIDDEN)
+        elif _PASSWORDS.search(name) and len(value) >= _SHORTEST_PASSWORD:
+            text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", _HIDDEN, text)
     for pattern, instead in _PATTERNS:
         text = pattern.sub(instead, text)
     return text

@@ -44,8 +44,11 @@ def told(what: Path) -> Iterator[None]:
         raise StoreError(f"{str(what)!r} could not be written or read ({error.strerror or error}).") from error
 
 
-def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a file beside `path`, then put it in place at once; nothing is left on failure."""
+def write_atomically(path: Path, write: Callable[[Path], object], *, new: bool = False) -> None:
+    """Let `write` fill a file beside `path`, then put it in place at once; nothing is left on failure.
+
+    new: never over a file that is there by then.
+    """
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with told(path):
@@ -53,7 +56,10 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
             write(beside)
             with beside.open("rb+") as file:
                 os.fsync(file.fileno())
+            if new and path.exists():
+                raise StoreError(f"{str(path)!r} is there by now, and is never written over; choose another name.")
             beside.replace(path)
+        _sync(path.parent)
     finally:
         beside.unlink(missing_ok=True)
 
@@ -67,15 +73,24 @@ def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
             fill(beside)
             if folder.exists():
                 folder.replace(before)
-            try:
-                beside.replace(folder)
-            except OSError:
-                if before.exists():
-                    before.replace(folder)
-                raise
-            shutil.rmtree(before, ignore_errors=True)
+            beside.replace(folder)
+        _sync(folder.parent)
     finally:
+        if before.exists() and not folder.exists():  # stopped between the two
+            before.replace(folder)
+        shutil.rmtree(before, ignore_errors=True)
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def _sync(*folders: Path) -> None:
+    """Bring to the disk what folders hold by which name: what was put in place stays there through a power cut."""
+    for folder in folders:
+        with suppress(OSError):  # systems that cannot do that for folders keep them by ways of their own
+            place = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(place)
+            finally:
+                os.close(place)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -174,6 +189,7 @@ class Run:
             with told(self.folder):
                 for path in sorted(stage.iterdir(), key=lambda p: p.name == FINDINGS):
                     _replace(path, self.folder / path.name)
+            _sync(self.folder, self.folder.absolute().parent)
         finally:
             shutil.rmtree(stage, ignore_errors=True)
             self._remove_if_empty()
@@ -226,6 +242,8 @@ class Run:
             shutil.rmtree(target, ignore_errors=True)
             self._remove_if_empty()
             raise
+        # The folders themselves may be new; only then is the checkpoint before this one not needed any more.
+        _sync(base, self.folder, self.folder.absolute().parent)
         for older in self._numbers():
             if older < number:
                 shutil.rmtree(base / f"{older:08d}", ignore_errors=True)

@@ -55,6 +55,13 @@ def test_end_to_end_as_with_a_file(isotrope: Command, build: Build, tmp_path: Pa
     assert "its own kind of store" in one_sentence(wrong)
 
 
+def test_stores_are_written_by_the_local_engine(isotrope: Command, tmp_path: Path) -> None:
+    place = small_stores.faiss(tmp_path / "store", numbers(20, 4))
+    assert isotrope("repair", "fit", place.address, "--with", "centering", "-o", "r").code == 0
+    refused = isotrope("repair", "apply", "r", place.address, "-o", place.target, "--engine", "ray")
+    assert "stores are written with --engine local, not ray" in one_sentence(refused)
+
+
 def test_a_run_folder_and_what_it_says(isotrope: Command, postgres: Path, tmp_path: Path) -> None:
     place = small_stores.pgvector(postgres, numbers(205, 8))
     done = isotrope("scan", place.address, *place.column, "--group-by", "language", "-o", "run")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from isotrope.errors import InputError
+from isotrope.errors import InputError, StoreError
+from isotrope.locks import claimed
 from isotrope.repairs import Centering, apply_to_store
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.stores.address import parse
@@ -89,3 +92,30 @@ def test_a_folder_of_indexes_is_read_like_one_of_files(tmp_path: Path) -> None:
     np.save(tmp_path / "b.npy", ROWS)
     assert ArraySource(tmp_path).total == 800
     assert ArraySource(tmp_path).store is None
+
+
+def test_a_file_that_appears_meanwhile_is_not_written_over(tmp_path: Path) -> None:
+    store, address = ArraySource(written(tmp_path / "a.faiss", "Flat", False)).store, parse(str(tmp_path / "new.faiss"))
+    assert store is not None
+    assert address is not None
+    target = store.target(address, None, 8)
+    with claimed(tmp_path / "new.faiss"), pytest.raises(StoreError, match="being written by another process"):
+        target.write(store.records(100))
+
+    def appearing() -> Any:
+        yield from store.records(100)
+        (tmp_path / "new.faiss").write_text("mine")
+
+    with pytest.raises(StoreError, match="never written over"):
+        target.write(appearing())
+    assert (tmp_path / "new.faiss").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.faiss", "new.faiss"]
+
+
+def test_no_warning_of_threads(tmp_path: Path) -> None:
+    """LanceDB warns in every copy of a process that has imported it."""
+    pytest.importorskip("lancedb")
+    path = written(tmp_path / "a.faiss", "Flat", False)
+    code = f"import lancedb; from isotrope.sources.arrays import ArraySource; print(ArraySource({str(path)!r}).total)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("400\n", "")

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import struct
+import tracemalloc
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -34,7 +35,7 @@ def _npy_header(shape: tuple[int, ...]) -> bytes:
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text
 
 
-def _refused(path: Path) -> str:
+def _refused(path: Path | str) -> str:
     with pytest.raises(InputError) as refused:
         for _ in ArraySource(path).batches():
             pass
@@ -45,6 +46,33 @@ class TestVectors:
     def test_npy(self, tmp_path: Path) -> None:
         (tmp_path / "a.npy").write_bytes(_npy_header((HUGE, 300)) + bytes(100))
         assert "100 found" in _refused(tmp_path / "a.npy")
+
+    @pytest.mark.parametrize("name", ["a.npy", "stored.npz", "packed.npz", "remote.npy"])
+    def test_a_header_of_4_gib(self, name: str, tmp_path: Path) -> None:
+        data = b"\x93NUMPY\x02\x00" + b"\xff" * 4 + bytes(5000)
+        path = tmp_path / name
+        if path.suffix == ".npy":
+            path.write_bytes(data)
+        else:
+            kind = zipfile.ZIP_STORED if name == "stored.npz" else zipfile.ZIP_DEFLATED
+            with zipfile.ZipFile(path, "w", kind) as archive:
+                archive.writestr("a.npy", data)
+        tracemalloc.start()
+        said = _refused(path.as_uri() if name == "remote.npy" else path)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert "its header claims 4294967295 bytes" in said
+        assert peak < 50_000_000
+
+    def test_a_stored_member_of_npz_that_was_damaged(self, tmp_path: Path) -> None:
+        """Larger than what is checked at a time."""
+        rows = np.random.default_rng(0).normal(size=(200_000, 3))
+        np.savez(tmp_path / "a.npz", rows=rows, other=rows[:5])
+        assert ArraySource(tmp_path / "a.npz").total == 200_005
+        data = bytearray((tmp_path / "a.npz").read_bytes())
+        data[3_000_000] ^= 1
+        (tmp_path / "a.npz").write_bytes(data)
+        assert "rows.npy is damaged: its checksum differs" in _refused(tmp_path / "a.npz")
 
     def test_npz_whose_member_claims_more_than_deflate_can_hold(self, tmp_path: Path) -> None:
         path = tmp_path / "a.npz"
@@ -65,8 +93,6 @@ class TestVectors:
 
     def test_a_bomb_takes_no_memory(self, tmp_path: Path) -> None:
         """400 MB of zeros in 400 kB: read in constant memory."""
-        import tracemalloc
-
         with (
             zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive,
             archive.open("a.npy", "w") as file,

@@ -110,7 +110,8 @@ def place_of_another(postgres: Path) -> str:
 @pytest.mark.parametrize(
     "change",
     ["UPDATE texts SET language = 'fr' WHERE id = 7", "DELETE FROM texts WHERE id = 7",
-     "INSERT INTO texts SELECT 1000, language, embedding FROM texts WHERE id = 7"],
+     "INSERT INTO texts SELECT 1000, language, embedding FROM texts WHERE id = 7",
+     "CLUSTER texts USING texts_pkey"],
 )  # fmt: skip
 def test_a_table_that_changes_meanwhile_is_left_alone(postgres: Path, sql: Any, change: str) -> None:
     rows = np.random.default_rng(2).normal(size=(100, 4)).astype(np.float32)
@@ -127,6 +128,49 @@ def test_a_table_that_changes_meanwhile_is_left_alone(postgres: Path, sql: Any, 
         target.write(changing())
     columns = sql("SELECT count(*) FROM pg_attribute WHERE attrelid = 'texts'::regclass AND attnum > 0").fetchone()
     assert columns == (4,)
+
+
+def test_triggers_are_not_set_off(postgres: Path, sql: Any) -> None:
+    rows = np.random.default_rng(3).normal(size=(20, 4)).astype(np.float32)
+    place = small_stores.pgvector(postgres, rows)
+    sql("CREATE OR REPLACE FUNCTION touch() RETURNS trigger AS "
+        "$$ BEGIN NEW.language = 'changed'; RETURN NEW; END $$ LANGUAGE plpgsql")  # fmt: skip
+    sql("CREATE TRIGGER touched BEFORE UPDATE ON texts FOR EACH ROW EXECUTE FUNCTION touch()")
+    sql("CREATE TRIGGER put BEFORE INSERT ON texts FOR EACH ROW EXECUTE FUNCTION touch()")
+    sql("CREATE TRIGGER of_another BEFORE UPDATE OF language ON texts FOR EACH ROW EXECUTE FUNCTION touch()")
+    store, where = ArraySource(place.address, column="embedding").store, parse(place.target)
+    assert store is not None
+    assert where is not None
+    with pytest.raises(StoreError, match=r"\(touched\) .*DISABLE TRIGGER"):
+        store.target(where, None, 4)
+    sql("ALTER TABLE texts DISABLE TRIGGER touched")
+    apply_to_store(Centering().fit(rows), store, store.target(where, None, 4))
+    assert sql("SELECT count(*) FROM texts WHERE language = 'changed'").fetchone() == (0,)
+
+
+def test_a_name_that_would_be_cut_is_refused(postgres: Path) -> None:
+    place = small_stores.pgvector(postgres, np.ones((3, 2), np.float32))
+    store, where = ArraySource(place.address, column="embedding").store, parse(place.target)
+    assert store is not None
+    assert where is not None
+    with pytest.raises(InputError, match="64 bytes and PostgreSQL keeps 63"):
+        store.target(where, "é" * 32, 2)
+    assert store.target(where, "é" * 31, 2).words
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["UPDATE texts SET embedding = '[1,2]' WHERE id = 1",
+     "WITH gone AS (DELETE FROM texts WHERE id = 1 RETURNING *) "
+     "INSERT INTO texts SELECT 9, language, embedding FROM gone"],
+)  # fmt: skip
+def test_facts_tell_a_changed_table_of_as_many_rows(postgres: Path, sql: Any, change: str) -> None:
+    """So that --resume refuses it."""
+    place = small_stores.pgvector(postgres, np.ones((3, 2), np.float32))
+    before, again = (ArraySource(place.address, column="embedding").describe() for _ in range(2))
+    assert before == again
+    sql(change)
+    assert ArraySource(place.address, column="embedding").describe() != before
 
 
 def test_reading_cannot_write(postgres: Path) -> None:

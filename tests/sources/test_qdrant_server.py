@@ -71,6 +71,28 @@ def test_a_collection_that_could_not_be_filled_is_removed(place: tuple[str, Any]
     assert not memory.collection_exists("new")
 
 
+def test_wide_vectors_and_long_payloads_go_in_smaller_requests(place: tuple[str, Any]) -> None:
+    from qdrant_client import models
+
+    url, memory = place
+    rows = np.random.default_rng(1).normal(size=(300, 2000)).astype(np.float32)
+    memory.create_collection("wide", models.VectorParams(size=2000, distance=models.Distance.DOT))
+    points = [
+        models.PointStruct(id=i, vector=row, payload={"text": "x" * 5000 * (i % 5)})
+        for i, row in enumerate(rows.tolist())
+    ]
+    memory.upsert("wide", points)
+    store, address = ArraySource(url + "wide").store, parse(url + "new")
+    assert store is not None
+    assert address is not None
+    records = list(store.records(300))
+    assert max(len(found) for found, _ in records) == (1 << 18) // 2000
+    store.target(address, None, 2000).write(records)
+    found, _ = memory.scroll("new", limit=300, with_vectors=True)
+    np.testing.assert_array_equal(np.array([p.vector for p in found], np.float32), rows)
+    assert [p.payload for p in found] == [p.payload for p in points]
+
+
 def test_a_server_that_wants_another_key(place: tuple[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QDRANT_API_KEY", "another-k3y")
     with pytest.raises(InputError, match="401") as refused:

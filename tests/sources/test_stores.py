@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import pickle
+import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -144,6 +148,29 @@ def test_a_missing_package_names_its_command(
         ArraySource(address.format(tmp_path))
 
 
+@pytest.mark.parametrize("address", ["postgresql://127.0.0.1:9/db#t", "qdrant+http://127.0.0.1:9#t"])
+def test_stores_need_no_fsspec(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(InputError, match="cannot be read"):
+        ArraySource(address)
+
+
+def test_a_store_that_was_skipped_counts_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that could be opened and not be read through."""
+    place = small_stores.lancedb(tmp_path / "store", numbers(20, 4))
+    np.save(tmp_path / "a.npy", numbers(5, 4))
+    from isotrope.sources.stores import lance
+
+    def changed(*_: object) -> None:
+        raise InputError("it was changed.")
+
+    monkeypatch.setattr(lance, "refuse_changed", changed)
+    source = ArraySource([place.address, str(tmp_path / "a.npy")], bad_files="skip")
+    assert source.left_out == {place.address: "it was changed."}
+    assert source.store is None
+    assert source._stores == {}
+
+
 def test_repaired_vectors_of_a_file_do_not_go_to_a_store(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.ones((3, 2)))
     assert ArraySource(tmp_path / "a.npy").store is None
@@ -173,6 +200,37 @@ def test_lancedb_reads_the_version_that_was_opened(tmp_path: Path) -> None:
     table = pytest.importorskip("lancedb").connect(str(tmp_path)).open_table("texts")
     table.delete("id < 50")
     np.testing.assert_array_equal(np.concatenate([b.layers[0] for b in source.batches()]), rows)
+
+
+def test_a_lancedb_table_that_another_made_meanwhile_stays(tmp_path: Path) -> None:
+    rows = numbers(20, 4)
+    place = small_stores.lancedb(tmp_path, rows)
+    store, address = ArraySource(place.address).store, parse(f"lancedb:{tmp_path.as_uri()}#repaired")
+    assert store is not None
+    assert address is not None
+    target = store.target(address, None, 4)
+    database = pytest.importorskip("lancedb").connect(str(tmp_path))
+    database.create_table("repaired", [{"mine": 1}])
+    with pytest.raises(InputError, match="already exists"):
+        target.write(store.records(10))
+    assert database.open_table("repaired").to_arrow().to_pylist() == [{"mine": 1}]
+
+
+@pytest.mark.parametrize("beginning", ["", "file://"])
+def test_what_stops_a_write_to_lancedb_is_told_as_it_is(beginning: str, tmp_path: Path) -> None:
+    place = small_stores.lancedb(tmp_path, numbers(20, 4))
+    store, address = ArraySource(place.address).store, parse(f"lancedb:{beginning}{tmp_path}#repaired")
+    assert store is not None
+    assert address is not None
+
+    def stopped():  # type: ignore[no-untyped-def]
+        yield from store.records(10)
+        raise InputError("row 7 is not finite.")
+
+    with pytest.raises(InputError) as refused:
+        store.target(address, None, 4).write(stopped())
+    assert str(refused.value) == "row 7 is not finite."
+    assert [path.name for path in tmp_path.iterdir()] == ["texts.lance"]
 
 
 def test_a_qdrant_folder_keeps_the_lengths_of_named_vectors(tmp_path: Path) -> None:
@@ -215,21 +273,71 @@ def test_qdrant_points_without_the_vector_and_kinds_that_are_no_vectors(tmp_path
             ArraySource(f"qdrant:{folder}#{address}", column=column)
 
 
-def test_a_qdrant_folder_runs_no_code(tmp_path: Path) -> None:
-    import pickle
-    import sqlite3
+class Evil:
+    """What makes a file when it is unpickled."""
 
-    place = small_stores.qdrant(tmp_path / "store", numbers(20, 4))
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
-    class Evil:
-        def __reduce__(self) -> tuple[object, tuple[str]]:
-            return Path.touch, (tmp_path / "ran",)  # type: ignore[return-value]
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        return Path.touch, (self.path,)
 
-    with sqlite3.connect(tmp_path / "store/collection/texts/storage.sqlite") as database:
-        database.execute("INSERT INTO points VALUES ('x', ?)", [pickle.dumps(Evil())])
+
+@pytest.mark.parametrize("collection", ["texts", "a/b", "repaired"])
+def test_a_qdrant_folder_runs_no_code(collection: str, tmp_path: Path) -> None:
+    """Among the points, in a collection below another folder, and in one that is not listed and about to be made."""
+    place, folder = small_stores.qdrant(tmp_path / "store", numbers(20, 4)), tmp_path / "store"
+    (folder / "collection" / collection).mkdir(parents=True, exist_ok=True)
+    if collection == "a/b":
+        meta = json.loads((folder / "meta.json").read_text())
+        meta["collections"][collection] = meta["collections"]["texts"]
+        (folder / "meta.json").write_text(json.dumps(meta))
+    with sqlite3.connect(folder / "collection" / collection / "storage.sqlite") as database:
+        database.execute("CREATE TABLE IF NOT EXISTS points (id TEXT PRIMARY KEY, point BLOB)")
+        database.execute("INSERT INTO points VALUES ('x', ?)", [pickle.dumps(Evil(tmp_path / "ran"))])
+
+    def used() -> None:
+        store, address = ArraySource(place.address).store, parse(place.target)
+        assert store is not None
+        assert address is not None
+        store.target(address, None, 4).write(store.records(10))
+
     with pytest.raises(InputError, match="could run code"):
-        ArraySource(place.address)
+        used()
     assert not (tmp_path / "ran").exists()
+    assert sys.modules["qdrant_client.local.persistence"].pickle is pickle  # type: ignore[attr-defined]
+
+
+def test_a_qdrant_folder_that_shows_other_points_each_time_runs_no_code(tmp_path: Path) -> None:
+    place = small_stores.qdrant(tmp_path / "store", numbers(1, 4))
+    with sqlite3.connect(tmp_path / "store/collection/texts/storage.sqlite") as database:
+        (good,) = database.execute("SELECT point FROM points").fetchone()
+        database.execute("ALTER TABLE points RENAME TO kept")
+        values = f"CASE WHEN random() % 2 THEN x'{good.hex()}' ELSE x'{pickle.dumps(Evil(tmp_path / 'ran')).hex()}' END"
+        database.execute(f"CREATE VIEW points AS SELECT id, {values} AS point FROM kept")
+    for _ in range(30):
+        with suppress(InputError):
+            ArraySource(place.address)
+        assert not (tmp_path / "ran").exists()
+
+
+def test_a_new_qdrant_folder_goes_where_writing_fails(tmp_path: Path) -> None:
+    place = small_stores.qdrant(tmp_path / "store", numbers(20, 4))
+    store, address = ArraySource(place.address).store, parse(f"qdrant:{tmp_path}/new#repaired")
+    assert store is not None
+    assert address is not None
+    target = store.target(address, None, 4)
+    assert not (tmp_path / "new").exists()
+
+    def stopped():  # type: ignore[no-untyped-def]
+        yield from store.records(10)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        target.write(stopped())
+    assert not (tmp_path / "new").exists()
+    target.write(store.records(10))
+    assert ArraySource(f"qdrant:{tmp_path}/new").total == 20
 
 
 def test_addresses() -> None:
@@ -243,6 +351,8 @@ def test_addresses() -> None:
         ("postgresql://me:a#b@host/db#t", "pgvector", "postgresql://me:a#b@host/db", "t"),
         ("a/b.FAISS", "faiss", "a/b.FAISS", None),
         ("faiss:a#b", "faiss", "a#b", None),
+        ("lancedb:./data#x.faiss", "lancedb", "./data", "x.faiss"),
+        ("qdrant:store.faiss", "qdrant", "store.faiss", None),
     ]:
         found = parse(text)
         assert found is not None

@@ -65,6 +65,8 @@ def apply(
         refuse_target(Path(output))
         if output_column is not None:
             raise InputError(f"--output-column ({output_column!r}) is for stores; leave it out for a file.")
+    elif engine != "local":
+        raise InputError(f"{place} is in a store, and stores are written with --engine local, not {engine}; use that.")
     fitted = load_repair(folder)
     with nullcontext() if place else claimed(output), Bar(quiet=json) as bar:  # stores keep their names themselves
         bar("opening", 0, None)

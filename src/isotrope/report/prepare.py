@@ -58,9 +58,14 @@ def seconds(layers: int, d: int) -> float:
     return slowness() * (full * _SECONDS_FULL + thin * _SECONDS_THIN) * (d / _SECONDS_WIDTH) ** 2
 
 
+def prepared(findings: Findings) -> bool:
+    """Whether a run has the tables that `prepare` makes."""
+    return "coordinates" in findings.tables  # the last to be written
+
+
 def prepare(run: Run, findings: Findings, progress: Progress) -> None:
     """Work out the tables that are not there yet, write them into the run folder and add them to the findings."""
-    if "coordinates" in findings.tables:  # the last to be written
+    if prepared(findings):
         return
     stored, full = Stored(run), chosen(findings)
     seed = int(findings.provenance.get("settings", {}).get("seed", 0))

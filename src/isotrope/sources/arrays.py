@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.sources.array_files import open_hdf5, open_npy, open_npz, open_safetensors, refuse_names
+from isotrope.sources.archives import open_npz
+from isotrope.sources.array_files import open_hdf5, open_npy, open_safetensors, refuse_names
 from isotrope.sources.bad_files import refuse_choice, whole_files
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.sources.blocks import NARROW, Block, Entry, Piece, dtype_label, entry_block, readable
 from isotrope.sources.provenance import file_facts
 from isotrope.sources.remote import facts_of, files_of, is_url, open_url
 from isotrope.sources.sharding import batches_per_shard
-from isotrope.sources.stores.address import FAISS_ENDING, parse
+from isotrope.sources.stores.address import FAISS_ENDING, parse, shown
 from isotrope.sources.stores.store import Store, open_store
 from isotrope.sources.table_files import open_ipc, open_parquet
 
@@ -93,6 +94,7 @@ class ArraySource:
         else:
             self._blocks, self.left_out = whole_files(self.paths, self._open, bad_files)
             self.paths = [path for path in self.paths if path not in self.left_out]
+            self._stores = {path: self._stores[path] for path in self.paths if path in self._stores}
         self.layers: list[Layer] = [0]
         self.width = _common_width(self._blocks)
         self.total = sum(block.rows for block in self._blocks)
@@ -143,7 +145,7 @@ class ArraySource:
             ],
             "column": self.column,
             "group_by": self.group_by,
-            **({"left_out": self.left_out} if self.left_out else {}),
+            **({"left_out": {shown(path): why for path, why in self.left_out.items()}} if self.left_out else {}),
         }
 
     def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:

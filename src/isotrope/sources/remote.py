@@ -23,6 +23,7 @@ from isotrope.errors import InputError, MissingExtra
 from isotrope.secrets import masked
 from isotrope.sources.array_files import npy_header, refuse_names
 from isotrope.sources.blocks import PICKLED, Block, Entry, dtype_label, entry_block, readable
+from isotrope.sources.stores.address import begins_as_address
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 
@@ -34,7 +35,7 @@ def is_url(place: object) -> bool:
     (True, False, False)
     """
     found = _URL.match(place) if isinstance(place, str) else None
-    if found is None:
+    if found is None or begins_as_address(found.string):  # stores need no fsspec
         return False
     return found[1].lower() in _fsspec().available_protocols()
 

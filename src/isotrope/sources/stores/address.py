@@ -68,8 +68,6 @@ def parse(text: str) -> Address | None:
     >>> str(parse("postgresql://me:word@host/db#public.texts")), parse("vectors.npy")
     ('postgresql://***@host/db#public.texts', None)
     """
-    if text.lower().endswith(FAISS_ENDING) and not text.startswith("faiss:"):
-        return Address("faiss", text, None, text)
     for beginning, (kind, instead) in _BEGINNINGS.items():
         if text.startswith(beginning):
             rest, name = text[len(beginning) :], None
@@ -80,4 +78,17 @@ def parse(text: str) -> Address | None:
             user, _, host = rest.rpartition("@") if instead else ("", "", rest)
             shown = f"{beginning}{'***@' if user else ''}{host}" + (f"#{name}" if name else "")
             return Address(kind, instead + rest, name or None, masked(shown))
-    return None
+    return Address("faiss", text, None, masked(text)) if text.lower().endswith(FAISS_ENDING) else None
+
+
+def shown(text: str) -> str:
+    """An address or a path, without secrets."""
+    try:
+        return str(parse(text) or masked(text))
+    except InputError:  # it names no place
+        return masked(text)
+
+
+def begins_as_address(text: str) -> bool:
+    """Whether a text can be nothing but an address: by how it begins, not by how a file ends."""
+    return text.startswith(tuple(_BEGINNINGS))

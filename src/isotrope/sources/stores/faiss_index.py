@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, StoreError
+from isotrope.locks import claimed
 from isotrope.sources.array_files import refuse_names
 from isotrope.sources.blocks import Block, Piece, check_matrix
 from isotrope.sources.provenance import file_facts
@@ -82,7 +83,9 @@ class FaissTarget:
 
     def write(self, records: Records) -> None:
         """Write the index as faiss does, row by row, so that it never has to fit into memory."""
-        write_atomically(Path(self.address.place).absolute(), partial(self._write, records))
+        path = Path(self.address.place).absolute()
+        with claimed(path):
+            write_atomically(path, partial(self._write, records), new=True)
 
     def _write(self, records: Records, path: Path) -> None:
         faiss = _faiss()

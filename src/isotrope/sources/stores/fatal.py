@@ -32,8 +32,8 @@ def refuse_fatal(path: str, read: Callable[[], object]) -> None:
     """
     if not hasattr(os, "fork"):
         return
-    with warnings.catch_warnings():  # of threads that the copy lacks; it only reads, and ends
-        warnings.simplefilter("ignore", DeprecationWarning)
+    with warnings.catch_warnings():  # Python and LanceDB warn of threads that the copy lacks; it only reads, and ends
+        warnings.simplefilter("ignore")
         child = os.fork()
     if child == 0:
         try:

@@ -7,12 +7,13 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from isotrope.errors import InputError, StoreError
+from isotrope.errors import InputError, IsotropeError, StoreError
 from isotrope.sources.blocks import Block
 from isotrope.sources.stores.address import Address
 from isotrope.sources.stores.store import Records, choose_name, package, refuse_changed, refuse_empty, told
@@ -77,7 +78,7 @@ class LanceTarget:
         return f"the column {self.new!r} of the new table {self.address}, beside all other columns"
 
     def write(self, records: Records) -> None:
-        """Write a table beside the final one and put it in its place; on a server, remove it where writing fails."""
+        """Fill a new table beside the final one and put it in its place; on a server, remove it where that fails."""
         import pyarrow as pa
 
         database, name = _connect(self.address), self.address.named
@@ -86,22 +87,29 @@ class LanceTarget:
         first = next(batches, None)
         if first is None:
             raise InputError("there is no row to write.")
+        refused: list[IsotropeError] = []
 
         def all_batches() -> Iterator[Any]:
-            yield first
-            yield from batches
+            try:
+                yield from chain([first], batches)
+            except IsotropeError as error:  # Arrow would make its own words of it
+                refused.append(error)
+                raise
 
-        try:
-            with told(self.address, "written"):
-                database.create_table(beside, pa.RecordBatchReader.from_batches(first.schema, all_batches()))
+        with told(self.address, "written"):
+            table = database.create_table(beside, schema=first.schema)  # refused where another has made it meanwhile
+            try:
+                table.add(pa.RecordBatchReader.from_batches(first.schema, all_batches()))
                 if beside != name:
                     os.rename(self._folder(beside), self._folder(name))
-        except BaseException:
-            if beside != name:
-                shutil.rmtree(self._folder(beside), ignore_errors=True)
-            elif name in _tables(database):
-                database.drop_table(name)
-            raise
+            except BaseException:
+                if beside != name:
+                    shutil.rmtree(self._folder(beside), ignore_errors=True)
+                else:
+                    database.drop_table(name)
+                if refused:
+                    raise refused[0] from None
+                raise
 
     def _folder(self, name: str) -> Path:
         return Path(self.address.place) / f"{name}.lance"

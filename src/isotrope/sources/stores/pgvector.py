@@ -35,7 +35,8 @@ _AS_THEY_LIE = ("synchronize_seqscans", "enable_indexscan", "enable_indexonlysca
 class Relation:
     """A table as the catalogue has it: schema and name, kind, columns with their types, primary key.
 
-    identity: the server's start, the database and the table, by which two addresses are known for the same place.
+    identity: the server's start, the database and the table, by which two addresses are known for the same place. file:
+    the number of the file that holds the rows, another one whenever they are laid out anew.
     """
 
     schema: str
@@ -46,6 +47,7 @@ class Relation:
     key: Sequence[str]
     home: str
     identity: tuple[Any, ...]
+    file: int | None
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class PgColumn:
     column: str
     block: Block
     left_out: int
+    state: str
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -69,6 +72,7 @@ class PgColumn:
             "order": list(self.relation.key) or "as stored",
             "rows": self.block.rows,
             "rows_without_vector": self.left_out,
+            "state": self.state,
         }
 
     def records(self, size: int) -> Records:
@@ -94,10 +98,14 @@ def open_pgvector(address: Address, column: str | None, group_by: str | None) ->
         column = _choose(address, relation, column)
         if group_by is not None:
             pick(str(address), group_by, relation.columns)
-        count = sql.SQL("SELECT count({}), count(*) FROM {}{}").format(
+        # Where each row lies and which transaction wrote it: a sum that is another one after any change of the rows.
+        count = sql.SQL(
+            "SELECT count({0}), count(*), sum(hashtextextended(tableoid::text || ctid::text || xmin::text, 0)) "
+            "FILTER (WHERE {0} IS NOT NULL)::text FROM {1}{2}"
+        ).format(
             sql.Identifier(column), sql.SQL(_TABLES[relation.kind]), sql.Identifier(relation.schema, relation.name)
         )
-        rows, every = server.execute(count).fetchone()
+        rows, every, state = server.execute(count).fetchone()
     name, left_out = f"{address} [{column}]", every - rows
     refuse_empty(name, rows, left_out)
     dtype = DTYPES[relation.columns[column]]
@@ -107,7 +115,7 @@ def open_pgvector(address: Address, column: str | None, group_by: str | None) ->
         width = int.from_bytes(first[0][:2], "big")
     check_matrix(name, (rows, width), dtype.name)
     pieces = partial(_pieces, address, relation, column, group_by, rows, width, name)
-    return PgColumn(address, relation, column, Block(name, rows, width, dtype.name, pieces), left_out)
+    return PgColumn(address, relation, column, Block(name, rows, width, dtype.name, pieces), left_out, state)
 
 
 def _pieces(
@@ -186,15 +194,15 @@ def find_relation(server: Any, address: Address) -> Relation:
     for parts in [(name,), tuple(name.split(".", 1))]:
         quoted = sql.Identifier(*parts).as_string(server)
         found = server.execute(
-            "SELECT c.oid, n.nspname, c.relname, c.relkind::text FROM pg_class c JOIN pg_namespace n "
-            "ON n.oid = c.relnamespace WHERE c.oid = to_regclass(%s)",
+            "SELECT c.oid, n.nspname, c.relname, c.relkind::text, pg_relation_filenode(c.oid) "
+            "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(%s)",
             [quoted],
         ).fetchone()
         if found is not None:
             break
     else:
         raise InputError(f"{address} names a table that is not there{_tables(server)}.")
-    oid, schema, table, kind = found
+    oid, schema, table, kind, file = found
     if kind not in _TABLES:
         raise InputError(f"{address} is a view, a foreign table or the like, whose rows have no order; name a table.")
     columns = server.execute(
@@ -220,6 +228,7 @@ def find_relation(server: Any, address: Address) -> Relation:
         [name for (name,) in key],
         next((home for _, kind, _, home in columns if kind in DTYPES), "public"),
         (started, database, oid),
+        file,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError, StoreError
 from isotrope.sources.stores.address import Address
@@ -13,6 +13,9 @@ from isotrope.sources.stores.store import Records, told
 
 if TYPE_CHECKING:
     from isotrope.sources.stores.pgvector import PgColumn
+
+#: Bytes of a name; PostgreSQL cuts longer ones and says nothing that a program would see.
+_LONGEST_NAME = 63
 
 #: pgvector's own limits: numbers in a column of type vector, and in one that an index can be made of.
 _MOST, _MOST_INDEXED = 16_000, 2_000
@@ -40,7 +43,8 @@ class PgTarget:
         """Collect the vectors in a table of this connection alone, then add the column and fill it from there.
 
         Rows are known by their place and the transaction that wrote them, so that one which changed since it was read
-        is found out, and then nothing is written. Only then is the table locked, no longer than it takes to fill it.
+        is found out, and a table that was laid out anew by its file; then nothing is written. Only for the column is
+        the table locked, no longer than it takes to fill it.
         """
         from psycopg import sql
 
@@ -62,6 +66,8 @@ class PgTarget:
                 copy.write(COPY_END)
             server.execute(sql.SQL("SET LOCAL lock_timeout = {}").format(sql.Literal(_LOCK_PATIENCE)))
             server.execute(sql.SQL("ALTER TABLE ONLY {} ADD COLUMN {} {}").format(table, new, kind))
+            if find_relation(server, self.address).file != self.relation.file:
+                raise self._changed("it was laid out anew, as by CLUSTER or VACUUM FULL")
             filled = server.execute(
                 sql.SQL(
                     "UPDATE ONLY {} AS t SET {} = r.vector FROM isotrope_rows r "
@@ -72,10 +78,13 @@ class PgTarget:
                 sql.SQL("SELECT count(*) FROM ONLY {} WHERE {} IS NOT NULL AND {} IS NULL").format(table, old, new)
             ).fetchone()
             if filled != rows or missed:
-                raise StoreError(
-                    f"{self.address} was changed while its vectors were repaired ({rows - filled + missed:,} rows); "
-                    "nothing was written: run again when it is at rest."
-                )
+                raise self._changed(f"{rows - filled + missed:,} rows")
+
+    def _changed(self, how: str) -> StoreError:
+        return StoreError(
+            f"{self.address} was changed while its vectors were repaired ({how}); "
+            "nothing was written: run again when it is at rest."
+        )
 
 
 def new_column(source: PgColumn, address: Address, column: str | None, width: int) -> PgTarget:
@@ -83,6 +92,7 @@ def new_column(source: PgColumn, address: Address, column: str | None, width: in
     name = column or f"{source.column}_repaired"
     with told(address, "opened"), connection(address) as server:
         relation = find_relation(server, address)
+        triggers = _triggers(server, relation)
     if relation.identity != source.relation.identity or relation.kind != "r":
         raise InputError(
             f"{address} is not the plain table that the vectors are from; name that table, and a new column of it "
@@ -90,8 +100,28 @@ def new_column(source: PgColumn, address: Address, column: str | None, width: in
         )
     if name in relation.columns:
         raise StoreError(f"{address} has a column {name!r} already; name a new one with --output-column.")
+    if len(name.encode()) > _LONGEST_NAME:
+        raise InputError(
+            f"the new column {name!r} has a name of {len(name.encode())} bytes and PostgreSQL keeps {_LONGEST_NAME}; "
+            "give a shorter one with --output-column."
+        )
+    if triggers:
+        raise StoreError(
+            f"{address} has triggers that run where a row is updated ({', '.join(triggers)}) and might change other "
+            "columns; disable them meanwhile (ALTER TABLE ... DISABLE TRIGGER), or write to a file."
+        )
     if width > _MOST:
         raise InputError(
             f"the repair gives {width:,} numbers and pgvector's type vector holds {_MOST:,} at most; keep fewer."
         )
     return PgTarget(address, relation, source.column, name, width)
+
+
+def _triggers(server: Any, relation: Relation) -> list[str]:
+    """The users' triggers that filling a new column would set off; those of certain columns are not."""
+    found = server.execute(
+        "SELECT tgname FROM pg_trigger WHERE tgrelid = %s AND NOT tgisinternal AND tgenabled IN ('O', 'A') "
+        "AND tgtype & 16 <> 0 AND tgattr::text = '' ORDER BY tgname",
+        [relation.identity[-1]],
+    ).fetchall()
+    return [name for (name,) in found]

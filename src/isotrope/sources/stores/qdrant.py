@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,11 +17,11 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError, StoreError
 from isotrope.sources.blocks import Block, Piece, check_matrix
 from isotrope.sources.stores.address import Address
-from isotrope.sources.stores.qdrant_folder import refuse_code
+from isotrope.sources.stores.qdrant_folder import points_alone
 from isotrope.sources.stores.store import Records, choose_name, package, refuse_changed, refuse_empty, told
 
-#: Seconds that a request may take, and points that one asks for: a reply of a few megabytes.
-_PATIENCE, _PAGE = 20, 1024
+#: Seconds that a request may take, and points and numbers that one carries at most: numbers of a few megabytes.
+_PATIENCE, _PAGE, _NUMBERS = 20, 1024, 1 << 18
 
 _NORMALISED = (
     "The vectors have length 1: Qdrant normalises them for the distance Cosine, and their own lengths are lost."
@@ -56,6 +57,7 @@ class QdrantVectors:
 
     def records(self, size: int) -> Records:
         """Points with their ids and payloads."""
+        size = min(size, _page(self.block.width))
         for points in _pages(self.address, self.collection, self.vector, self.block.rows, True, 0, size):
             yield points, _matrix(points, self.vector)
 
@@ -87,17 +89,38 @@ class QdrantTarget:
         params = models.VectorParams(size=self.width, distance=models.Distance(self.distance))
         name = self.address.named
         with told(self.address, "written"), _client(self.address, new=True) as client:
-            client.create_collection(name, vectors_config={self.vector: params} if self.vector else params)
+            with points_alone(self.address.place):  # a folder may hold points of that name which it does not list
+                client.create_collection(name, vectors_config={self.vector: params} if self.vector else params)
             try:
                 for points, vectors in records:
                     rows = [{self.vector: row} if self.vector else row for row in vectors.tolist()]
-                    for low in range(0, len(points), _PAGE):
-                        ours = zip(points[low : low + _PAGE], rows[low : low + _PAGE], strict=True)
-                        new = [models.PointStruct(id=old.id, vector=row, payload=old.payload) for old, row in ours]
-                        client.upsert(name, new, wait=True)
+                    new = [
+                        models.PointStruct(id=old.id, vector=row, payload=old.payload)
+                        for old, row in zip(points, rows, strict=True)
+                    ]
+                    for low in range(0, len(new), _page(self.width)):
+                        _put(client, name, new[low : low + _page(self.width)])
             except BaseException:
                 client.delete_collection(name)
                 raise
+
+
+def _page(width: int) -> int:
+    """How many points one request carries."""
+    return max(1, min(_PAGE, _NUMBERS // width))
+
+
+def _put(client: Any, collection: str, points: list[Any]) -> None:
+    """Write points; where a server takes no request as large as their payloads make it, in halves."""
+    refused = package("qdrant_client.http.exceptions", "writing to Qdrant").UnexpectedResponse
+    try:
+        client.upsert(collection, points, wait=True)
+    except refused as error:
+        # Qdrant itself answers 400, what stands in front of it 413.
+        if len(points) == 1 or not (error.status_code == 413 or b"larger than allowed" in error.content):
+            raise
+        for half in (points[: len(points) // 2], points[len(points) // 2 :]):
+            _put(client, collection, half)
 
 
 def _normalised(address: Address, distance: str) -> bool:
@@ -119,7 +142,7 @@ def open_qdrant(address: Address, column: str | None, group_by: str | None) -> Q
     refuse_empty(name, rows, left_out)
     dtype = params.datatype.value if params.datatype is not None else "float32"
     check_matrix(name, (rows, params.size), dtype)
-    pieces = partial(_pieces, address, collection, vector, rows, group_by)
+    pieces = partial(_pieces, address, collection, vector, rows, _page(params.size), group_by)
     block = Block(name, rows, params.size, dtype, pieces)
     return QdrantVectors(address, collection, vector, params.distance.value, block, left_out)
 
@@ -147,10 +170,10 @@ def _having(vector: str) -> Any:
 
 
 def _pieces(
-    address: Address, collection: str, vector: str, rows: int, group_by: str | None, start: int, size: int
+    address: Address, collection: str, vector: str, rows: int, page: int, group_by: str | None, start: int, size: int
 ) -> Iterator[Piece]:
     payload = False if group_by is None else [group_by]
-    for points in _pages(address, collection, vector, rows, payload, start, size):
+    for points in _pages(address, collection, vector, rows, payload, start, min(size, page)):
         labels = None if group_by is None else np.array([_label(point.payload, group_by) for point in points], np.str_)
         yield _matrix(points, vector), labels
 
@@ -158,7 +181,7 @@ def _pieces(
 def _pages(
     address: Address, collection: str, vector: str, rows: int, payload: bool | list[str], start: int, size: int
 ) -> Iterator[list[Any]]:
-    """Points from number `start` on, by id; those before are passed over without their vectors."""
+    """Points from number `start` on, by id, `size` at a time; those before are passed over without their vectors."""
     with told(address), _client(address) as client:
         place, row = None, 0
         while row < start:
@@ -170,7 +193,7 @@ def _pages(
                 break
         while row == 0 or place is not None:
             points, place = client.scroll(
-                collection, _having(vector), min(size, _PAGE), offset=place, with_payload=payload,
+                collection, _having(vector), size, offset=place, with_payload=payload,
                 with_vectors=[vector] if vector else True,
             )  # fmt: skip
             row += len(points)
@@ -195,7 +218,10 @@ def _label(payload: Any, key: str) -> str:
 
 @contextmanager
 def _client(address: Address, new: bool = False) -> Iterator[Any]:
-    """A client of the server or of the folder, closed when nobody uses it any more; new: the folder may be made."""
+    """A client of the server or of the folder, closed when nobody uses it any more.
+
+    new: the folder may be made, and is taken away again where nothing was put into it.
+    """
     library = package("qdrant_client", "reading Qdrant")
     if address.is_server:
         if "@" in address.place:
@@ -208,11 +234,12 @@ def _client(address: Address, new: bool = False) -> Iterator[Any]:
             client.close()
         return
     folder = os.path.realpath(address.place)
+    made = new and not os.path.exists(folder)
     if folder not in _OPEN:
-        if not (Path(folder) / "meta.json").is_file() and not (new and not os.path.exists(folder)):  # it would be made
+        if not made and not (Path(folder) / "meta.json").is_file():  # it would be made
             raise InputError(f"{address.place!r} is no folder of Qdrant's local mode; check the path.")
-        refuse_code(folder)
-        _OPEN[folder] = library.QdrantClient(path=folder), 0
+        with points_alone(folder):
+            _OPEN[folder] = library.QdrantClient(path=folder), 0
     client, users = _OPEN[folder]
     _OPEN[folder] = client, users + 1
     try:
@@ -222,4 +249,7 @@ def _client(address: Address, new: bool = False) -> Iterator[Any]:
         if users > 1:
             _OPEN[folder] = client, users - 1
         else:
+            made = made and not client.get_collections().collections
             client.close()
+            if made:
+                shutil.rmtree(folder, ignore_errors=True)
