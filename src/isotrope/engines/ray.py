@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.engines.cluster import joined, number_of_workers, ready
+from isotrope.engines.cluster import joined, number_of_workers, places, ready, without_place
 from isotrope.engines.local import Progress, pool_for
 from isotrope.engines.replica import (
     Facts,
@@ -40,8 +40,12 @@ _FAN = 4
 #: that is not done, for each worker: what is done waits in the cluster's memory.
 _HELD, _AHEAD = 2, 4
 
-#: Times that a task whose worker was lost is begun again: one that kills every worker must not go on for ever.
-_TRIES = 10
+#: Times that a task whose worker was lost is begun again: one that kills every worker must not go on for ever, and one
+#: lost machine alone may use up half a dozen.
+_TRIES = 50
+
+#: Seconds between looks at what is waited for, and seconds that workers may be without a place to run meanwhile.
+_LOOK, _PLACE = 5.0, 60.0
 
 #: Workers for each of those who add up what they make.
 _MERGED = 16
@@ -57,8 +61,9 @@ class Workers:
     read, and why.
     """
 
-    def __init__(self, ray: Any, replicas: list[Any], mergers: list[Any], *, skip: bool) -> None:
-        self.ray, self.replicas, self.mergers, self.skip = ray, replicas, mergers, skip
+    def __init__(self, ray: Any, lives: dict[Any, str], mergers: list[Any], *, skip: bool) -> None:
+        self.ray, self.replicas, self.mergers, self.skip = ray, list(lives), mergers, skip
+        self._lives = lives
         self.retried = 0
         self.skipped: dict[str, str] = {}
         self._readings = 0
@@ -79,14 +84,34 @@ class Workers:
         self._readings += 1
         return RaySource(self, self.ray.put((self._readings, reachable(reading))))
 
+    def lives(self, replica: Any, life: str) -> None:
+        """Take note of who read a shard: one that takes a lost one's place has begun its first shard again."""
+        self.retried += life != self._lives[replica]
+        self._lives[replica] = life
+
+    def first(self, references: list[Any]) -> Any:
+        """The first of some references that is there, unless workers find no place to run: Ray would wait for ever."""
+        since = None
+        while not (found := self.ray.wait(references, num_returns=1, timeout=_LOOK)[0]):
+            now, lost = time.monotonic(), without_place((*self.replicas, *self.mergers))
+            since = (since or now) if lost else None
+            if since is not None and now - since >= _PLACE:
+                raise InputError(
+                    f"a machine of the cluster was lost and {lost} of {len(self.replicas)} workers find no place to "
+                    "run on; go on with --resume and fewer --workers, or when the machine is back."
+                )
+        return found[0]
+
     def get(self, reference: Any) -> Any:
         """What a reference stands for; an error of a worker's as if it had happened here."""
+        self.first([reference])
         try:
             return self.ray.get(reference)
-        except self.ray.exceptions.RayTaskError as error:
-            raise error.cause from None
         except self.ray.exceptions.RayError as error:
-            reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0].rstrip('.:')[:200]}"
+            cause = error.cause if isinstance(error, self.ray.exceptions.RayTaskError) else error
+            if not isinstance(cause, self.ray.exceptions.RayError):
+                raise cause from None
+            reason = f"{type(cause).__name__}: {str(cause).strip().splitlines()[0].rstrip('.:')[:200]}"
             raise InputError(
                 f"the cluster lost a worker or what it had made {_TRIES} times over ({reason}); "
                 "it may be out of memory: try fewer workers or a smaller --batch-size."
@@ -99,12 +124,14 @@ def ray_workers(*, address: str | None, workers: int | None, gpus_per_worker: fl
     with joined(address, workers) as ray:
         count = number_of_workers(ray, workers, gpus_per_worker)
         again = {"max_restarts": -1, "max_task_retries": _TRIES}
-        reader = ray.remote(num_cpus=1, num_gpus=gpus_per_worker, **again)(Replica)
+        # They hold no CPU, so that one whose machine is lost finds a place where all CPUs have their workers already.
+        reader = ray.remote(num_cpus=0, num_gpus=gpus_per_worker, **again)(Replica)
         merger = ray.remote(num_cpus=0, **again)(Merger)
-        readers = [reader.remote() for _ in range(count)]
+        where = ["DEFAULT"] * count if gpus_per_worker else places(ray, count)  # Ray knows which GPUs are free
+        readers = [reader.options(scheduling_strategy=place).remote() for place in where]
         mergers = [merger.remote() for _ in range(-(-count // _MERGED))]
         try:
-            yield Workers(ray, ready(ray, readers), ready(ray, mergers), skip=skip)
+            yield Workers(ray, ready(ray, readers), list(ready(ray, mergers)), skip=skip)
         finally:
             for actor in (*readers, *mergers):
                 ray.kill(actor)
@@ -255,12 +282,13 @@ class RaySource:
                 following += 1
             if not begun:
                 return
-            (ref,), _ = self._ray.wait(list(begun), num_returns=1)
+            ref = self._workers.first(list(begun))
             number, made, replica = begun.pop(ref)
             load[replica] -= 1
             facts = self._workers.get(ref)
             if facts.ended and self.total is None:
                 end = min(number, end or number)
+            self._workers.lives(replica, facts.life)
             self._note(number, facts)
             units += facts.units
             if self._tell is not None:
@@ -271,7 +299,6 @@ class RaySource:
                 head += 1
 
     def _note(self, number: int, facts: Facts) -> None:
-        self._workers.retried += facts.again
         if facts.bad is not None:
             self._workers.skipped[name_of(self, number)] = facts.bad
 

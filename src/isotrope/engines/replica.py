@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+from uuid import uuid4
 
 from threadpoolctl import threadpool_limits
 
@@ -28,12 +28,12 @@ Given = tuple[int, Input]
 class Facts(NamedTuple):
     """What became of a shard. units: read (rows, texts). ended: whether it lies beyond the end of the input.
 
-    again: whether it was begun before on a worker that was lost. bad: why it was skipped, None where it was not.
+    life: of the worker that read it, another one after a restart. bad: why it was skipped, None where it was not.
     """
 
     units: int
     ended: bool
-    again: bool
+    life: str
     bad: str | None
 
 
@@ -46,10 +46,13 @@ class Replica:
     def __init__(self) -> None:
         self._source: Sharded | None = None
         self._which: int | None = None
-        self._restarted = _restarted()
+        self._life = uuid4().hex
+        # Said by us, before a model is loaded, because Ray counts threads by CPUs and the cluster may say otherwise.
+        os.environ["OMP_NUM_THREADS"] = "1"
 
-    def ping(self) -> None:
-        """Nothing: who answers is there."""
+    def ping(self) -> str:
+        """Its life: who answers is there."""
+        return self._life
 
     def _opened(self, given: Given) -> Sharded:
         """The source of a reading; one of other texts by the same model keeps the model."""
@@ -72,18 +75,17 @@ class Replica:
     def read(self, given: Given, make: Made[T], number: int, hint: Any, skip: bool) -> tuple[Facts, T]:
         """What is made of one shard, whole or not at all. skip: one that cannot be read counts as empty."""
         source = self._opened(given)
-        again, self._restarted = self._restarted, False
         seen = _Seen(source.shard(number), source.unit)
         try:
-            with threadpool_limits(1, user_api="blas"):
+            with threadpool_limits(1):
                 made = make(seen, hint)
         except (MemoryError, KeyboardInterrupt):
             raise
         except Exception as error:
             if not skip:
                 raise _named(source, number, error) from error
-            return Facts(seen.units, False, again, _reason(error)), make(iter(()), hint)
-        return Facts(seen.units, not seen.batches, again, None), made
+            return Facts(seen.units, False, self._life, _reason(error)), make(iter(()), hint)
+        return Facts(seen.units, not seen.batches, self._life, None), made
 
 
 class _Seen:
@@ -117,15 +119,6 @@ def _named(source: Sharded, number: int, error: Exception) -> Exception:
 
 def _reason(error: Exception) -> str:
     return " ".join(str(error).split())[:500] or type(error).__name__
-
-
-def _restarted() -> bool:
-    """Whether this worker takes the place of one that was lost: the shard that it gets first was begun before."""
-    import ray
-
-    with warnings.catch_warnings():  # Ray's own code asks for what Ray calls old
-        warnings.simplefilter("ignore")
-        return bool(ray.get_runtime_context().was_current_actor_reconstructed)
 
 
 def merged(*parts: T) -> T:
