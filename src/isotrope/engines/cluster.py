@@ -127,7 +127,7 @@ def _sharing(has: float, gpus: float) -> int:
 
 
 def places(ray: Any, count: int) -> list[Any]:
-    """Where each of so many workers is to run, one for each CPU in turn over the machines; elsewhere if that is lost."""
+    """Where each of so many workers is to run, a CPU each, in turn over the machines; elsewhere if that one is lost."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     cpus = {node: _cpus(has) for node, has in _machines(ray).items()}

@@ -15,14 +15,23 @@ from isotrope.errors import InputError, IsotropeError
 from isotrope.sources.batch import Batch, Sharded
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input
+from isotrope.sources.media import kind_of
 
 T = TypeVar("T")
 
 #: What is made of the batches of a shard; the second argument is what the sum so far tells, None where nothing.
 Made = Callable[[Iterable[Batch], Any], T]
 
-#: A number that tells readings apart, and the reading.
-Given = tuple[int, Input]
+
+class Given(NamedTuple):
+    """A number that tells readings apart, a reference to the reading, and what is known of its source.
+
+    Ray brings the reading to a worker only where it is asked for, once, and not with every shard.
+    """
+
+    which: int
+    reading: Any
+    known: tuple[Any, ...] | None = None
 
 
 class Facts(NamedTuple):
@@ -55,19 +64,28 @@ class Replica:
         return self._life
 
     def _opened(self, given: Given) -> Sharded:
-        """The source of a reading; one of other texts by the same model keeps the model."""
-        which, reading = given
-        if self._source is None or self._which != which:
+        """The source of a reading, the one that is known; one of other texts by the same model keeps the model."""
+        if self._source is None or self._which != given.which:
+            import ray
+
+            reading: Input = ray.get(given.reading)
             loaded = getattr(self._source, "loaded", None)
-            self._source = reading.open() if loaded is None else reading.rows_over(open_corpus(reading.text), loaded)
-            self._which = which
+            source = reading.open() if loaded is None else reading.rows_over(open_corpus(reading.text), loaded)
+            if given.known not in (None, known_of(source)):
+                self._source = None  # whoever asks again may find it as it was
+                raise InputError(
+                    f"a worker finds {_in_words(source)} and the first one found others: files have changed, or could "
+                    "not be opened for a moment; check them, and go on with --resume."
+                )
+            self._source, self._which = source, given.which
         return self._source
 
     def about(self, given: Given) -> dict[str, Any]:
         """All that there is to know of the source without reading it."""
         source = self._opened(given)
         names = ("layers", "width", "total", "unit", "layer_names", "batch_rows", "dtype", "shard_size")
-        return {n: getattr(source, n) for n in names if hasattr(source, n)} | {"described": source.describe()}
+        facts = {"described": source.describe(), "known": known_of(source)}
+        return {n: getattr(source, n) for n in names if hasattr(source, n)} | facts
 
     def token_names(self, given: Given, tokens: Any) -> list[str] | None:
         return self._opened(given).token_names(tokens)
@@ -101,6 +119,16 @@ class _Seen:
             self.units += batch.counts.get(self._unit, 0)
             yield batch
             del batch  # before the next one is made: only one is held at a time
+
+
+def known_of(source: Sharded) -> tuple[Any, ...]:
+    """What decides the numbers of rows: where replicas differ in it, they would read rows twice or not at all."""
+    return source.total, source.shard_size, tuple(getattr(source, "left_out", ()))
+
+
+def _in_words(source: Sharded) -> str:
+    total, _, left_out = known_of(source)
+    return f"{total or 0:,} {source.unit}" + (f" without {', '.join(left_out)}" if left_out else "")
 
 
 def name_of(source: Any, number: int) -> str:
@@ -174,8 +202,11 @@ def reachable(reading: Input) -> Input:
     """The same input with files named from the root, so that workers in other folders find them."""
     if isinstance(reading.text, str) and reading.text == "-":
         raise InputError("workers cannot read this process's standard input; write the text to a file and name it.")
-    fields = {name: _absolute(getattr(reading, name)) for name in ("model", "text", "vectors", "token_weights")}
-    return replace(reading, **fields)
+    names = ["model", "vectors", "token_weights"]
+    # A list is of texts, though one of them may happen to be the name of a file, unless it is one of images or sounds.
+    if not isinstance(reading.text, (list, tuple)) or kind_of(reading.text) is not None:
+        names.append("text")
+    return replace(reading, **{name: _absolute(getattr(reading, name)) for name in names})
 
 
 def _absolute(place: Any) -> Any:
