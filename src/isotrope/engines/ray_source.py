@@ -27,7 +27,7 @@ T = TypeVar("T")
 #: that is not done, for each worker: what is done waits in the cluster's memory.
 _HELD, _AHEAD = 2, 4
 
-#: Sums that may be under way before reading waits for them.
+#: Sums that may be under way, for each of those who add up, before reading waits for them.
 _SUMS = 10
 
 
@@ -125,7 +125,7 @@ class RaySource:
         onto: a reference to that; known: what it tells whoever reads on. keep: called with the sum so far about every
         `every` seconds; going on from there gives the same sum.
         """
-        mergers = cycle(self._workers.mergers)
+        mergers, most = cycle(self._workers.mergers), _SUMS * len(self._workers.mergers)
         told: deque[Any] = deque()
         tells = [known]
         last = time.monotonic()
@@ -138,7 +138,7 @@ class RaySource:
 
         tree = Tree(added, levels(self._count), onto)
         for part in self._shards(make, first, tells):
-            while told and (len(told) > _SUMS or self._ray.wait([told[0]], timeout=0)[0]):
+            while told and (len(told) > most or self._ray.wait([told[0]], timeout=0)[0]):
                 tells[0] = tighter(tells[0], self._workers.get(told.popleft()))
             if tree.add(part) and keep is not None and time.monotonic() - last >= every:
                 keep(self._workers.get(tree.whole))
