@@ -212,9 +212,9 @@ Simulated: the engine's own driver, with a clock instead of a cluster. Every sha
 {_HELD} shards at a time, and none is begun more than {_AHEAD} for each worker ahead of the first that is not done.
 There is one who adds up for every {_MERGED} workers, with a link of its own. The times of shards are spread by a
 lognormal of 20 %, and one in a thousand is lost halfway and read again. Reading hides behind the pass as long as it
-takes less. What Ray and the driver themselves need for a task is not in it. At the beginning nobody knows a full sample yet:
-the first shards of all workers send theirs whole, and that is what fills the object stores and what many workers wait
-for.
+takes less. What Ray and the driver themselves need for a task is not in it. At the beginning nobody knows a full sample
+yet: the first shards of all workers send theirs whole, and that is what fills the object stores and what many workers
+wait for.
 
 States are added up {FAN} at a time on each level, and {FAN} of the last level's to the whole, one addition after
 another; the number of shards decides how many levels there are:
