@@ -61,7 +61,7 @@ class Workers:
         """The first of some references that is there, unless workers find no place to run: Ray would wait for ever."""
         since = None
         while not (found := self.ray.wait(references, num_returns=1, timeout=_LOOK)[0]):
-            now, lost = time.monotonic(), without_place((*self.replicas, *self.mergers))
+            now, lost = time.monotonic(), without_place(self.replicas)
             since = (since or now) if lost else None
             if since is not None and now - since >= _PLACE:
                 raise InputError(
