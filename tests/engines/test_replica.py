@@ -61,6 +61,16 @@ def test_one_that_finds_other_files_refuses_and_opens_anew(ray: StandIn, tmp_pat
     assert (facts.units, rows, facts.bad) == (160, 160, None)
 
 
+def test_only_what_cannot_be_read_is_skipped(ray: StandIn) -> None:
+    def made(batches: Iterable[Batch], _: Any) -> None:
+        for _batch in batches:
+            raise InputError("the group column has too many values")
+
+    given = Given(1, ray.put(Input(vectors=ROWS, batch_size=10)))
+    with pytest.raises(InputError, match="too many values"):
+        Replica().read(given, made, 0, None, skip=True)
+
+
 def test_the_input_is_fetched_once(ray: StandIn) -> None:
     given, replica = Given(1, ray.put(Input(vectors=ROWS, batch_size=10))), Replica()
     for number in range(5):

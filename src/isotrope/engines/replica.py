@@ -100,25 +100,30 @@ class Replica:
         except (MemoryError, KeyboardInterrupt):
             raise
         except Exception as error:
-            if not skip:
+            if not (skip and seen.reading):  # what cannot be made of rows that were read is no bad shard
                 raise _named(source, number, error) from error
             return Facts(seen.units, False, self._life, _reason(error)), make(iter(()), hint)
         return Facts(seen.units, not seen.batches, self._life, None), made
 
 
 class _Seen:
-    """The same batches, counted."""
+    """The same batches, counted. reading: whether the next one is being read, and not one being used."""
 
     def __init__(self, batches: Iterator[Batch], unit: str) -> None:
         self._rest, self._unit = batches, unit
         self.batches = self.units = 0
+        self.reading = False
 
     def __iter__(self) -> Iterator[Batch]:
+        self.reading = True
         for batch in self._rest:
+            self.reading = False
             self.batches += 1
             self.units += batch.counts.get(self._unit, 0)
             yield batch
             del batch  # before the next one is made: only one is held at a time
+            self.reading = True
+        self.reading = False
 
 
 def known_of(source: Sharded) -> tuple[Any, ...]:
