@@ -18,7 +18,8 @@ import numpy as np
 import psutil
 
 from isotrope.engines import local
-from isotrope.engines.ray import RaySource, Workers, ray_workers
+from isotrope.engines.ray import Workers, ray_workers
+from isotrope.engines.ray_source import RaySource
 from isotrope.pipeline import choose
 from isotrope.sources.inputs import Input
 from isotrope.statistics import Collection

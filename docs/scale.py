@@ -1,11 +1,11 @@
 """Writes docs/scale.md: what a billion vectors, and a model of 70 billion parameters, would cost. python docs/scale.py
 
-Rates are measured here, for some ten seconds; the rest is computed from them, and the page says which is which.
+Rates are measured here, for half a minute; the rest is computed from them, and the page says which is which.
 """
 
 from __future__ import annotations
 
-import heapq
+import pickle
 import sys
 import time
 from collections.abc import Callable
@@ -15,24 +15,36 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from isotrope.engines.ray import _MERGED
+from isotrope.engines.ray_source import _AHEAD, _HELD
+from isotrope.engines.replica import merged
+from isotrope.engines.tree import FAN, Tree, levels
+from isotrope.sources.arrays import _SHARD_BATCHES, default_rows
 from isotrope.sources.batch import Batch, Rows
+from isotrope.sources.sharding import batches_per_shard
 from isotrope.statistics import Collection, Moments, Sample, Summary, TokenStatistics, Wanted, block
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+
+from page_words import amount, span, table
+from simulated_ray import SEED, Costs, simulated
 
 from machine import describe
 
 LINK = 10e9 / 8  # bytes per second: 10 Gbit/s
 WORKERS = 1_000
 SAMPLE = 20_000
-SEED = 0
 
 #: What is assumed of an accelerator: products per second that a forward pass really gets.
 ACCELERATOR = 400e12
 
+#: What is assumed of a text: its tokens; and texts in a forward pass, the default.
+TOKENS, TEXTS = 512, 32
+
 
 class Rates(NamedTuple):
-    """Measured on one core: seconds per row at a width, as a·d + b·d²; seconds per byte of merging and of packing."""
+    """Measured on one core: seconds per row at a width, as a·d + b·d²; seconds per byte of adding and of packing."""
 
     linear: float
     square: float
@@ -42,11 +54,15 @@ class Rates(NamedTuple):
     def row(self, d: int) -> float:
         return self.linear * d + self.square * d * d
 
+    def costs(self, shard: float, fixed: int, row: float, sample: int) -> Costs:
+        """What tasks take, with states of so many bytes beside the rows of their sample."""
+        return Costs(shard, 1 / LINK, self.pack, self.merge, fixed, row, sample)
+
 
 # Measured
 
 
-def best(function: Callable[[], object], times: int = 3) -> float:
+def best(function: Callable[[], object], times: int = 7) -> float:
     """Seconds of the quickest of some calls."""
 
     def once() -> float:
@@ -58,12 +74,15 @@ def best(function: Callable[[], object], times: int = 3) -> float:
 
 
 def seconds_of_row(d: int, rows: int) -> float:
-    """Seconds that moments and a sample take of one row, all on one core."""
+    """Seconds that moments and a sample take of one row, all on one core, once a full sample is known."""
     rng = np.random.default_rng(SEED)
     values = rng.standard_normal((rows, d), dtype=np.float32) + np.float32(0.1)
+    full = Collection(Wanted(sample=SAMPLE))
+    seen = 20 * SAMPLE
+    full.update(Batch({0: np.ones((seen, 1), np.float32)}, Rows(np.arange(10**9, 10**9 + seen, dtype=np.uint64))))
 
     def update() -> None:
-        found = Collection(Wanted(sample=SAMPLE))
+        found = Collection(Wanted(sample=SAMPLE), bars=full.bars_of())
         for start in range(0, rows, 2_048):
             part = values[start : start + 2_048]
             ids = np.arange(start, start + len(part), dtype=np.uint64)
@@ -95,14 +114,19 @@ def measured() -> Rates:
     design = np.array([[d, d * d] for d in widths], float)
     weights = 1.0 / np.array(times)
     linear, square = np.linalg.lstsq(design * weights[:, None], np.ones(len(times)), rcond=None)[0]
-    first, second = summary(768, 6_000, 1), summary(768, 6_000, 2)
+    states = [summary(768, SAMPLE, seed) for seed in range(FAN)]  # their samples are full
+    taken = sum(map(size, states))
     with threadpool_limits(1):
-        merge = best(lambda: first + second) / size(second)
-    from safetensors.numpy import load, save
-
-    arrays = {name: np.ascontiguousarray(array) for name, array in second.arrays().items()}
-    pack = best(lambda: load(save(arrays))) / size(second)
+        merge = best(lambda: merged(*states)) / taken
+    pack = best(lambda: sent(states[0])) / size(states[0])
     return Rates(max(float(linear), 0.0), max(float(square), 0.0), merge, pack)
+
+
+def sent(state: Any) -> Any:
+    """A state packed, copied and unpacked, as Ray does it."""
+    buffers: list[pickle.PickleBuffer] = []
+    packed = pickle.dumps(state, protocol=5, buffer_callback=buffers.append)
+    return pickle.loads(packed, buffers=[bytes(buffer) for buffer in buffers])
 
 
 # Computed
@@ -127,101 +151,23 @@ def bytes_of(d: int, *, sample: int = SAMPLE, types: int = 0) -> dict[str, int]:
     return {name: count for name, count in found.items() if count}
 
 
-def depth(workers: int, fan: int) -> int:
-    """Levels of a tree that joins `fan` at a time.
-
-    >>> [depth(n, 8) for n in (1, 8, 9, 1_000)]
-    [0, 1, 2, 4]
-    """
-    levels = 0
-    while workers > 1:
-        workers = -(-workers // fan)
-        levels += 1
-    return levels
+def shards_of_vectors(n: int, d: int) -> int:
+    """Rows of a shard, as `isotrope.sources.arrays` cuts them."""
+    batch = default_rows(d)
+    return batch * batches_per_shard(-(-n // batch), least=_SHARD_BATCHES)
 
 
-def tree_seconds(workers: int, fan: int, count: int, rates: Rates) -> float:
-    """Seconds from the last worker's end to the one result: on each level a node takes in fan - 1 others."""
-    total = 0.0
-    while workers > 1:
-        total += (min(fan, workers) - 1) * join_seconds(count, rates)
-        workers = -(-workers // fan)
-    return total
-
-
-def join_seconds(count: int, rates: Rates) -> float:
-    """Seconds to pack, send and add one state."""
-    return count / LINK + count * (rates.merge + rates.pack)
-
-
-class Outcome(NamedTuple):
-    """Of a simulated run: seconds in all, seconds after the last shard, shards tried again, bytes sent."""
-
-    seconds: float
-    after: float
-    retried: int
-    sent: int
-
-
-def simulated(
-    workers: int,
-    shards: int,
-    shard: float,
-    count: int,
-    rates: Rates,
-    *,
-    fan: int = 8,
-    slow: float = 0.2,
-    fail: float = 0.001,
-) -> Outcome:
-    """Shards handed to whoever is free, some slow and some failing and tried again; then the tree, as states come in.
-
-    slow: deviation of the logarithm of a shard's time. fail: share of shards that are lost, halfway on average.
-    """
-    rng = np.random.default_rng(SEED)
-    free = [(0.0, worker) for worker in range(workers)]
-    heapq.heapify(free)
-    ends = np.zeros(workers)
-    waiting, retried = shards, 0
-    while waiting:
-        now, worker = heapq.heappop(free)
-        took = shard * (rng.lognormal(-slow * slow / 2, slow) if slow else 1.0)
-        if rng.random() < fail:
-            took *= rng.random()
-            retried += 1
-        else:
-            waiting -= 1
-        ends[worker] = now + took
-        heapq.heappush(free, (now + took, worker))
-    last, level = float(ends.max()), ends
-    while len(level) > 1:
-        level = np.array([_joined(level[i : i + fan], count, rates) for i in range(0, len(level), fan)])
-    return Outcome(float(level[0]), float(level[0]) - last, retried, (workers - 1) * count)
-
-
-def _joined(ready: np.ndarray, count: int, rates: Rates) -> float:
-    """When a node has added the states of its group, one after another as they come in; one is its own."""
-    first, *others = np.sort(ready)
-    for other in others:
-        first = max(first, other) + join_seconds(count, rates)
-    return float(first)
-
-
-def merged_really(workers: int = WORKERS, fan: int = 8, d: int = 16) -> tuple[float, bool]:
-    """Real statistics of so many workers, merged by the tree and one after another: largest difference, same sample."""
-    parts = [summary(d, 50, seed, 200) for seed in range(workers)]
+def merged_really(shards: int = 1_100, d: int = 16) -> tuple[float, bool]:
+    """Real statistics of shards, by the engine's tree and one after another: largest difference, and same sample."""
+    parts = [summary(d, 50, seed, 200) for seed in range(shards)]
     line = parts[0].copy()
     for part in parts[1:]:
         line += part
-    while len(parts) > 1:
-        joined = []
-        for start in range(0, len(parts), fan):
-            node = parts[start].copy()
-            for other in parts[start + 1 : start + fan]:
-                node += other
-            joined.append(node)
-        parts = joined
-    tree = parts[0]
+    growing = Tree(merged, levels(shards))
+    for part in parts:
+        growing.add(part)
+    tree = growing.finished()
+    assert tree is not None
     a, b = line.moments.scatter, tree.moments.scatter
     assert line.sample is not None
     assert tree.sample is not None
@@ -232,94 +178,67 @@ def merged_really(workers: int = WORKERS, fan: int = 8, d: int = 16) -> tuple[fl
 # The page
 
 
-def span(seconds: float) -> str:
-    """A duration in words.
-
-    >>> [span(s) for s in (0.02, 7, 300, 7_200, 400_000)]
-    ['20 ms', '7.0 s', '5.0 min', '2.0 h', '4.6 days']
-    """
-    for unit, length in (("days", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        if seconds >= (2 * length if unit == "days" else length):
-            return f"{seconds / length:.1f} {unit}"
-    return f"{seconds * 1e3:.0f} ms"
-
-
-def amount(count: float) -> str:
-    """Bytes in words.
-
-    >>> [amount(n) for n in (900, 5e6, 3.07e12)]
-    ['900 B', '5.0 MB', '3.1 TB']
-    """
-    for unit, length in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= length:
-            return f"{count / length:.1f} {unit}"
-    return f"{count:.0f} B"
-
-
-def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def vectors(rates: Rates, n: int = 10**9, d: int = 768) -> str:
     parts = bytes_of(d)
     state, read = sum(parts.values()), 4 * n * d
-    seconds = n * rates.row(d)
-    shards = 20_000
+    seconds, size = n * rates.row(d), shards_of_vectors(n, d)
+    shards = -(-n // size)
+    costs = rates.costs(size * rates.row(d), parts["moments"], parts["sample"] / SAMPLE, SAMPLE)
     lines = []
     for workers in (1, 10, 100, WORKERS):
-        found = simulated(workers, shards, seconds / shards, state, rates)
+        found = simulated(workers, n, size, costs)
         lines.append((
             f"{workers:,}", span(found.seconds), span(found.after), f"{found.retried}", amount(found.sent),
-            amount(read / workers), span(read / workers / LINK),
+            f"{found.states:,}", amount(found.store), amount(read / workers), span(read / workers / LINK),
         ))  # fmt: skip
-    fans = [
-        (f"{fan}", f"{depth(WORKERS, fan)}", span(tree_seconds(WORKERS, fan, state, rates)),
-         amount((fan - 1) * state * depth(WORKERS, fan)), amount(2 * state))
-        for fan in (2, 4, 8, 32, WORKERS)
-    ]  # fmt: skip
+    trees = [
+        (f"{count:,}", f"{levels(count)}", f"{FAN ** levels(count):,}", f"{-(-count // FAN ** levels(count))}")
+        for count in (100, 1_000, shards, 10**6)
+    ]
     listed = ", ".join(f"{name} {amount(count)}" for name, count in parts.items())
-    runs = ("workers of one core", "time", "of it after the last shard", "shards tried again", "sent to merge")
+    runs = ("workers of one core", "time", "of it after the last shard", "shards read again", "sent to be added")
+    memory = ("states at a time", "object stores together")
     each = ("read by each", "reading alone, at 10 Gbit/s")
     return f"""## A billion vectors of 768
 
 float32, {amount(read)}. One core takes {rates.row(d) * 1e6:.0f} µs for a row (measured, with `--precision fast`;
-exact products take about twice that), so all of them take {span(seconds)} of one core (computed). The state of a worker
-is {amount(state)} ({listed}, from the real arrays), whatever the number of rows.
+exact products take about twice that), so all of them take {span(seconds)} of one core (computed). They are cut into
+{shards:,} shards of {size:,} rows. The state of a shard is up to {amount(state)} ({listed}, from the real arrays); once
+a full sample is known, hardly more than its moments.
 
-{table((*runs, *each), lines)}
+{table((*runs, *memory, *each), lines)}
 
-Simulated: {shards:,} shards handed to whoever is free, their times spread by a lognormal of 20 %, one in a thousand
-lost halfway and done again, then a tree that joins eight at a time. Reading hides behind the pass as long as it takes
-less.
+Simulated: the engine's own driver, with a clock instead of a cluster. Every shard sends one state; a worker has
+{_HELD} shards at a time, and none is begun more than {_AHEAD} for each worker ahead of the first that is not done.
+There is one who adds up for every {_MERGED} workers, with a link of its own. The times of shards are spread by a
+lognormal of 20 %, and one in a thousand is lost halfway and read again. Reading hides behind the pass as long as it
+takes less. What Ray and the driver themselves need for a task is not in it. At the beginning nobody knows a full sample
+yet: the first shards of all workers send theirs whole, and that is what fills the object stores and what many workers
+wait for.
 
-What the tree costs after the last shard, by how many states a node joins, for {WORKERS:,} workers:
+States are added up {FAN} at a time on each level, and {FAN} of the last level's to the whole, one addition after
+another; the number of shards decides how many levels there are:
 
-{table(("joined at a time", "levels", "time", "into the busiest link", "held by a node"), fans)}
-
-The last line is no tree: one process takes in all. Few states per node win, because a node has one link.
+{table(("shards", "levels", "shards in an addition", "additions to the whole"), trees)}
 """
 
 
 def model(rates: Rates, layers: int = 81, d: int = 8_192, tokens: int = 10**7, types: int = 128_256) -> str:
-    moments = bytes_of(d, sample=0)["moments"]
-    kept = bytes_of(d, types=types)
+    moments, kept = bytes_of(d, sample=0)["moments"], bytes_of(d, types=types)
+    small = bytes_of(d, sample=2_000)["sample"]
     forward = 2 * 70e9 * tokens / ACCELERATOR
     core = tokens * layers * rates.row(d)
     product = 2.0 * layers * d * d
     lines = [(name, amount(count), amount(layers * count)) for name, count in kept.items()]
     lines.append(("all", amount(sum(kept.values())), amount(layers * sum(kept.values()))))
-    small = bytes_of(d, sample=2_000)["sample"]
-    state = layers * (moments + small)
-    fans = [
-        (
-            f"{workers:,}",
-            f"{depth(workers, 8)}",
-            amount((workers - 1) * state),
-            span(tree_seconds(workers, 8, state, rates)),
-        )
-        for workers in (8, 64, WORKERS)
-    ]
+    size = TOKENS * TEXTS * batches_per_shard(-(-tokens // (TOKENS * TEXTS)))
+    runs = []
+    for some in (1, 8, layers):
+        costs = rates.costs(size * some * rates.row(d), some * moments, some * small / 2_000, 2_000)
+        found = simulated(8, tokens, size, costs)
+        state = costs.size(2_000)
+        runs.append((f"{some}", amount(state), amount((FAN + 1) * state), amount(found.store), span(found.after)))
+    head = ("layers at a time", "state", "held by one who adds up", "object stores together", "after the last shard")
     return f"""## 80 layers of 8,192
 
 A model of 70 billion parameters has {layers} layers with its embeddings; {tokens:,} tokens of text, {types:,} types.
@@ -327,9 +246,11 @@ A model of 70 billion parameters has {layers} layers with its embeddings; {token
 {table(("statistic", "one layer", "all layers"), lines)}
 
 All of it at once does not fit a common machine: the token statistics alone take {amount(layers * kept["tokens"])}.
-What does fit: some layers at a time (`--layers`), the moments alone (`--measures moments --sample 2000`:
-{amount(state)} for all layers), or a state spread over the workers that hold the model's layers. A second pass costs
-another forward pass.
+What does fit: some layers at a time (`--layers`) and the moments alone (`--measures moments --sample 2000`). Every
+shard sends a state, so that on a cluster too it takes few layers at a time; another pass costs another forward pass.
+Simulated for 8 workers and {-(-tokens // size)} shards, of texts of {TOKENS} tokens:
+
+{table(head, runs)}
 
 - Forward passes, computed at an assumed {ACCELERATOR / 1e12:.0f} TFLOP/s of an accelerator: {span(forward)} of one.
 - The moments' products are {product / 1e9:.1f} GFLOP for a token beside the model's 140: {product / 140e9:.1%} more
@@ -337,10 +258,6 @@ another forward pass.
 - On CPU cores, computed from the measured rate: {rates.row(d) * 1e3:.1f} ms for a row of 8,192, {span(core)} of one
   core in all. To keep pace with one accelerator it takes {core / forward:,.0f} cores; with fewer, measure fewer layers
   or tokens: 100,000 tokens, twelve times as many rows as dimensions, take {span(core * 1e5 / tokens)} of one core.
-
-The tree for moments and a sample of 2,000 of all layers, eight states joined at a time:
-
-{table(("workers", "levels", "sent", "time after the last shard, at 10 Gbit/s"), fans)}
 """
 
 
@@ -351,12 +268,12 @@ def page(rates: Rates) -> str:
 
 What runs larger than this machine would cost. Measured on one core of {about}: moments and a sample of {SAMPLE:,} rows
 of float32 take {rates.linear * 1e9:.1f} ns · d + {rates.square * 1e12:.1f} ps · d² for a row of width d (from widths
-768, 1,536 and 3,072); adding a state takes {span(rates.merge * 1e9)} for a GB, packing and unpacking it
-{span(rates.pack * 1e9)}. Everything else is computed from these rates, from the bytes of real statistics, and from
-links of 10 Gbit/s. Written by `docs/scale.py`.
+768, 1,536 and 3,072), once a full sample is known; adding up states with full samples takes {span(rates.merge * 1e9)}
+for a GB, packing and unpacking them {span(rates.pack * 1e9)}. Everything else is computed from these rates, from the
+bytes of real statistics, and from links of 10 Gbit/s. Written by `docs/scale.py`.
 
-Done and not computed: moments and samples of {WORKERS:,} workers (50 rows of width 16 each), merged by the tree and one
-after another. The largest difference is {difference:.0e} of the largest entry, and the samples are
+Done and not computed: moments and samples of 1,100 shards (50 rows of width 16 each), added up by the engine's tree and
+one after another. The largest difference is {difference:.0e} of the largest entry, and the samples are
 {"the same" if same else "NOT the same"}.
 
 {vectors(rates)}

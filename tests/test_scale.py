@@ -1,16 +1,20 @@
-"""The page on limits computes what it says: bytes of real statistics, and the tree against its closed form."""
+"""The page on limits computes what it says: bytes of real statistics, and the engine's own order of sums."""
 
 from __future__ import annotations
 
+import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 
 from isotrope.sources.batch import Rows
-from isotrope.statistics import TokenStatistics, block
+from isotrope.sources.inputs import Input
+from isotrope.statistics import Collection, TokenStatistics, Wanted, block
+from ray_stand_in import StandIn
 
 
 @pytest.fixture(scope="module")
@@ -35,26 +39,67 @@ def test_bytes_are_those_of_real_statistics(d: int, scale: ModuleType) -> None:
     assert scale.bytes_of(d, types=20)["tokens"] == scale.size(tokens)
 
 
-@pytest.mark.parametrize("fan", [2, 8, 32])
-def test_without_chance_the_simulation_is_the_closed_form(fan: int, scale: ModuleType) -> None:
-    rates = scale.Rates(1e-9, 1e-12, 3e-10, 2e-10)
-    found = scale.simulated(1_000, 20_000, 0.5, 10**8, rates, fan=fan, slow=0.0, fail=0.0)
-    assert found.retried == 0
-    assert found.sent == 999 * 10**8
-    assert found.after == pytest.approx(scale.tree_seconds(1_000, fan, 10**8, rates))
-    assert found.seconds == pytest.approx(20 * 0.5 + found.after)
+@pytest.fixture(scope="module")
+def cluster(scale: ModuleType) -> ModuleType:
+    """The simulated one, which the page imports."""
+    return sys.modules["simulated_ray"]
 
 
-def test_what_is_lost_is_done_again(scale: ModuleType) -> None:
-    rates = scale.Rates(1e-9, 1e-12, 3e-10, 2e-10)
-    plain = scale.simulated(100, 5_000, 1.0, 10**6, rates, slow=0.0, fail=0.0)
-    some = scale.simulated(100, 5_000, 1.0, 10**6, rates, slow=0.0, fail=0.05)
+def _costs(cluster: ModuleType, shard: float = 1.0, sample: int = 0) -> Any:
+    return cluster.Costs(shard, 8e-10, 2e-10, 3e-10, 10**8, 1_000.0, sample)
+
+
+@pytest.mark.parametrize("workers", [4, 8])
+def test_without_chance_the_simulation_is_the_closed_form(workers: int, cluster: ModuleType) -> None:
+    """16 shards: the last four wait for two sums of four, one after the other, and for the way here."""
+    costs = _costs(cluster)
+    found = cluster.simulated(workers, 1_600, 100, costs, slow=0.0, fail=0.0)
+    read = 16 / workers * (1.0 + 10**8 * costs.pack / 2)
+    sums = 2 * costs.join(4 * 10**8, 10**8) if workers == 4 else 3 * costs.join(4 * 10**8, 10**8)
+    assert found.after == pytest.approx(sums + 10**8 * (costs.send + costs.pack / 2))
+    assert found.seconds == pytest.approx(read + found.after)
+    assert (found.retried, found.merges, found.sent) == (0, 5, 20 * 10**8)
+
+
+@pytest.mark.parametrize(("shards", "workers"), [(1, 2), (37, 3), (1_100, 20)])
+def test_the_simulation_adds_up_in_the_engines_order(
+    shards: int, workers: int, cluster: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many sums of as many states as where real statistics are read and added up."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    ray = StandIn()
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    rows = np.random.default_rng(0).normal(size=(shards * 64, 2))
+    source = ray.workers(workers).open(Input(vectors=rows, batch_size=1))
+    found = source.collect(Collection(Wanted()))
+    assert found.counts["rows"] == len(rows)
+    said = cluster.simulated(workers, len(rows), source.shard_size, _costs(cluster))
+    assert said.merges == ray.begun["merge"]
+    assert said.sent == ray.taken["merge"] * 10**8
+
+
+def test_what_is_lost_is_read_again(cluster: ModuleType) -> None:
+    plain, some = (cluster.simulated(100, 500_000, 100, _costs(cluster), slow=0.0, fail=fail) for fail in (0.0, 0.05))
+    assert plain.retried == 0
     assert 150 < some.retried < 400
     assert plain.seconds < some.seconds < plain.seconds + 0.05 * 50 + 3
 
 
+def test_sums_keep_pace_with_many_workers(cluster: ModuleType) -> None:
+    found = cluster.simulated(320, 800_000, 100, _costs(cluster, shard=4.0), slow=0.0, fail=0.0)
+    assert found.seconds < 1.6 * 4.0 * 8_000 / 320  # twice that, where few sums for all are under way
+
+
+def test_what_waits_is_bounded_by_the_workers_and_not_by_the_shards(cluster: ModuleType) -> None:
+    few, many = (cluster.simulated(20, 100 * shards, 100, _costs(cluster)) for shards in (1_000, 8_000))
+    assert many.states < 1.5 * few.states < 300
+    assert many.store == pytest.approx(many.states * 10**8)
+    full = cluster.simulated(20, 800_000, 100, _costs(cluster, sample=50))
+    assert full.sent < 1.05 * many.sent  # once a full sample is known, hardly a row of others is sent
+
+
 def test_the_tree_gives_what_a_line_gives(scale: ModuleType) -> None:
-    difference, same = scale.merged_really(workers=200)
+    difference, same = scale.merged_really(shards=200)
     assert difference < 1e-12
     assert same
 

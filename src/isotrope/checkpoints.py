@@ -32,6 +32,7 @@ def arrays(collection: Collection) -> dict[str, dict[str, Any]]:
 def keep(run: Run, task: dict[str, Any], now: Collection) -> None:
     """Write a checkpoint."""
     done = {"batches": now.batches, "shards": now.shards, "counts": dict(now.counts)}
+    done["skipped"] = list(now.skipped.items())
     run.checkpoint({"task": task, **done, "index": files(now)}, arrays(now))
 
 
@@ -74,6 +75,7 @@ def resumed(run: Run, task: dict[str, Any], wanted: Wanted) -> Collection:
         _refuse_other(run, task, state["task"])
         collection = Collection(wanted, batches=int(state["batches"]), shards=int(state.get("shards", 0)))
         collection.counts.update(state["counts"])
+        collection.skipped.update(state.get("skipped", ()))
         for name, (group, layer) in state["index"].items():
             collection.summaries[group, layer] = Summary.from_arrays(saved[name])
         return collection

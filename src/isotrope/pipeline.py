@@ -97,7 +97,7 @@ def scan(
     folder, parquet file, dataset id or list. hooks: modules whose outputs are the layers, such as "blocks.*". vectors:
     array, file, list of files or folder, instead of model and text. precision: "fast" (float32 products) or "exact"
     (float64 throughout); None is exact for vectors and fast for models. bad_files: "stop" at a file of vectors that
-    cannot be read, or "skip" it and say which; on a cluster, any part of the input. engine: "local", or "ray" for a
+    cannot be read, or "skip" it and say which; on a cluster, any shard of the vectors. engine: "local", or "ray" for a
     cluster, with address, workers and gpus_per_worker, see `isotrope.engines.choosing`. output: a run folder to write.
 
     >>> import numpy as np

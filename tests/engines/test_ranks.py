@@ -20,6 +20,7 @@ ROWS = np.random.default_rng(2).normal(size=(900, 6)) * np.arange(1, 7) + 50.0
 #: Every rank has its share of the rows; the last one then brings moments of another width, which none may accept.
 RANK = """
 import sys
+import tracemalloc
 from datetime import timedelta
 from pathlib import Path
 import numpy as np
@@ -45,6 +46,11 @@ try:
     merged(Moments.empty(7 if rank == size - 1 else 6))
 except MergeError as error:
     (folder / f"refused{rank}").write_text(str(error))
+wide = Moments.empty(700)
+tracemalloc.start()
+merged(wide)
+peak = tracemalloc.get_traced_memory()[1]
+(folder / f"held{rank}").write_text(str(1 + peak / sum(array.nbytes for array in wide.arrays().values())))
 dist.barrier()
 dist.destroy_process_group()
 """
@@ -79,6 +85,7 @@ def test_as_if_one_had_seen_all_rows(size: int, tmp_path: Path) -> None:
         assert there is not None
         np.testing.assert_array_equal(there.values, sample.values)
         assert (collection.batches, collection.counts) == (18, {"rows": 900})
+    assert max(float((tmp_path / f"held{rank}").read_text()) for rank in range(size)) < 4.1
     said = {(tmp_path / f"refused{rank}").read_text() for rank in range(size)}
     assert len(said) == 1
     assert "width" in said.pop()

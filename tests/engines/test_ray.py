@@ -71,6 +71,18 @@ def test_vectors_by_any_number_of_workers(workers: int, tmp_path: Path) -> None:
     assert here.provenance["engine"] == {"name": "local"}
 
 
+def test_a_folder_by_its_address(tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    (tmp_path / "set").mkdir()
+    for i in range(3):
+        np.save(tmp_path / f"set/{i}.npy", _rows()[3000 * i : 3000 * i + 3000])
+    options: dict[str, Any] = {"vectors": f"file://{tmp_path}/set", "sample": 700, "batch_size": 8}
+    here = isotrope.scan(**options)
+    there = isotrope.scan(**options, engine="ray", workers=2)
+    assert there.counts == here.counts | {"retried_shards": 0}
+    assert _apart(here, there) < 1e-9
+
+
 def test_groups_of_a_parquet_data_set(tmp_path: Path) -> None:
     rows = _rows()
     kinds = np.random.default_rng(6).choice(["ä", "b/c", "rare"], size=len(rows), p=[0.6, 0.395, 0.005])

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,13 @@ import psutil
 import pytest
 
 import isotrope
+from isotrope import checkpoints
 from isotrope.engines import ray as engine
 from isotrope.engines.choosing import Engine
 from isotrope.errors import InputError
 from isotrope.sources.inputs import Input
 from isotrope.sources.sharding import mapped
+from isotrope.statistics import Collection
 from isotrope.store import Run, read_arrays
 
 ray = pytest.importorskip("ray")
@@ -125,6 +128,36 @@ def test_driver_killed_and_resumed_by_another_number_of_workers(whole: Path, tmp
     _identical(whole / "run", tmp_path / "run")
 
 
+def test_this_process_holds_one_whole_at_a_time(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[Any] = []
+    wholes: list[int] = []
+    get, resumed = engine.Workers.get, checkpoints.resumed
+
+    def hold(found: Any) -> Any:
+        if isinstance(found, Collection):
+            held[:] = map(weakref.ref, found.summaries.values())
+            wholes.append(found.shards)
+        return found
+
+    def get_one(workers: engine.Workers, reference: Any) -> Any:
+        assert not [one for one in held if one() is not None]
+        return hold(get(workers, reference))
+
+    def stop(what: str, done: float, total: float | None) -> None:
+        if done > 35 * 160:
+            raise KeyboardInterrupt
+
+    options: dict[str, Any] = {"vectors": whole / "rows.npy", **OPTIONS, "workers": 2, "checkpoint_every": 0}
+    monkeypatch.setattr(engine.Workers, "get", get_one)
+    with pytest.raises(KeyboardInterrupt):
+        isotrope.scan(**options, output=tmp_path / "run", progress=stop)
+    held.clear()  # what a traceback holds
+    monkeypatch.setattr(checkpoints, "resumed", lambda *given: hold(resumed(*given)))
+    isotrope.scan(**options, output=tmp_path / "run", resume=True)
+    assert wholes == [16, 32, 32, 48, 57]
+    _identical(whole / "run", tmp_path / "run")
+
+
 def _data_set(folder: Path) -> None:
     """Three files of 1,200 rows, 15 shards each; the second has no vector in row 130."""
     folder.mkdir()
@@ -146,6 +179,22 @@ def test_a_shard_that_cannot_be_read(tmp_path: Path) -> None:
     assert (found.counts["rows"], found.counts["skipped_shards"]) == (3520, 1)
     without = isotrope.scan(vectors=np.delete(ROWS[:3600], slice(1280, 1360), axis=0), sample=700)
     assert found.get("mean_cosine").value == pytest.approx(without.get("mean_cosine").value, rel=1e-9)
+
+
+def test_a_shard_that_cannot_be_read_on_the_command_line(tmp_path: Path) -> None:
+    _data_set(tmp_path / "set")
+    where = ["--engine", "ray", "--workers", "2", "--address", ray.get_runtime_context().gcs_address]
+    for command in (["scan"], ["repair", "fit", "--with", "whitening"]):
+        found = subprocess.run(
+            [sys.executable, "-m", "isotrope", *command, "set", "--batch-size", "5", "-o", "out", *where],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert (found.returncode, found.stdout) == (2, "")
+        assert "shard 16 (rows 1,280 to 1,359) cannot be read: row 130" in found.stderr
+        assert "Traceback" not in found.stderr
+        assert not [path for path in tmp_path.rglob("out/**/*") if path.is_file()]
 
 
 def test_a_file_that_cannot_be_opened(tmp_path: Path) -> None:

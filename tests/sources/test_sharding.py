@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from isotrope.engines import local
-from isotrope.engines.ray import _collected
+from isotrope.engines.ray_source import _collected
 from isotrope.engines.replica import merged
 from isotrope.sources.batch import Batch, Sharded
 from isotrope.sources.inputs import Input
@@ -123,9 +123,17 @@ def test_a_full_sample_keeps_others_small() -> None:
     np.testing.assert_array_equal(one, other)
 
 
-def test_texts_without_tokens_are_counted_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [line if i % 3 else "\u200b" for i, line in enumerate(texts(90))],
+        [*texts(128), *["\u200b"] * 20],
+        [*texts(128), *["\u200b"] * 128, *texts(5)],
+    ],
+    ids=["some", "the last window", "a window between"],
+)
+def test_texts_without_tokens_are_counted_once(lines: list[str], tmp_path: Path) -> None:
     pytest.importorskip("transformers")
-    lines = [line if i % 3 else "\u200b" for i, line in enumerate(texts(90))]
     source = Input(model=save_model(tmp_path / "gpt2", "gpt2"), text=lines, batch_size=2).open()
     whole: dict[str, int] = {}
     for batch in source.batches():
@@ -136,6 +144,8 @@ def test_texts_without_tokens_are_counted_once(tmp_path: Path) -> None:
         for name, count in batch.counts.items():
             parts[name] = parts.get(name, 0) + count
     assert whole == parts
+    assert whole["texts"] == len(lines)
+    assert whole["texts_without_tokens"] == sum(line == "\u200b" for line in lines)
 
 
 def test_only_the_input_decides() -> None:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 ENGINES = ("local", "ray")
 
+#: The smallest share of a GPU that Ray can count.
+_LEAST_SHARE = 1e-4
+
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
@@ -29,7 +32,7 @@ class Engine:
 
     address: of the cluster, "auto" for the one that runs here; None for RAY_ADDRESS, without that one of its own.
     workers: of one CPU each; None for all that have room. gpus_per_worker: such as 1 or 0.5. With
-    `bad_files="skip"` of what is read, shards of any input that cannot be read are skipped and named.
+    `bad_files="skip"` of what is read, shards of vectors that cannot be read are skipped and named.
     """
 
     engine: str = "local"
@@ -42,8 +45,11 @@ class Engine:
             raise InputError(f"there is no engine {self.engine!r}; say {' or '.join(ENGINES)}.")
         if self.workers is not None and self.workers < 1:
             raise InputError(f"got {self.workers} workers, expected at least 1.")
-        if not self.gpus_per_worker >= 0:
-            raise InputError(f"got {self.gpus_per_worker} GPUs per worker, expected 0 or more, such as 0.5.")
+        gpus = self.gpus_per_worker
+        if not (gpus == 0 or _LEAST_SHARE <= gpus <= 1 or (gpus > 1 and float(gpus).is_integer())):
+            raise InputError(
+                f"got {gpus} GPUs per worker, expected 0, a share of one from {_LEAST_SHARE:g} to 1, or a whole number."
+            )
         for field in fields(self):
             if self.engine == "local" and getattr(self, field.name) != field.default:
                 name = field.name.replace("_", "-")

@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -95,9 +95,9 @@ def _refuse_silent(address: str) -> None:
 def number_of_workers(ray: Any, asked: int | None, gpus: float) -> int:
     """How many workers of one CPU, and so many GPUs each, there are to be: those asked for, or all that have room."""
     there = ray.cluster_resources()
-    room = {"CPU": int(there.get("CPU", 0))}
+    room = {"CPU": sum(map(_cpus, _machines(ray).values()))}
     if gpus:
-        room["GPU"] = int(there.get("GPU", 0) / gpus)
+        room["GPU"] = sum(_sharing(has.get("GPU", 0), gpus) for has in _machines(ray).values())
     scarce = min(room, key=room.__getitem__)
     most = room[scarce]
     if most < (asked or 1):
@@ -108,15 +108,59 @@ def number_of_workers(ray: Any, asked: int | None, gpus: float) -> int:
     return asked or most
 
 
-def ready(ray: Any, actors: list[Any]) -> list[Any]:
-    """Those of the actors that could be started in a bounded time, at least one."""
+def _machines(ray: Any) -> dict[str, dict[str, float]]:
+    """What each machine of the cluster has, by its id."""
+    return {node["NodeID"]: node["Resources"] for node in ray.nodes() if node["Alive"]}
+
+
+def _cpus(has: Mapping[str, float]) -> int:
+    return int(has.get("CPU", 0))
+
+
+def _sharing(has: float, gpus: float) -> int:
+    """How many workers the GPUs of a machine are enough for: a share is of one GPU, and counted in ten-thousandths.
+
+    >>> _sharing(3, 0.6), _sharing(3, 0.1), _sharing(3, 2)
+    (3, 30, 1)
+    """
+    return int(has // gpus) if gpus >= 1 else int(has) * (10_000 // round(gpus * 10_000))
+
+
+def places(ray: Any, count: int) -> list[Any]:
+    """Where each of so many workers is to run, a CPU each, in turn over the machines; elsewhere if that one is lost."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    cpus = {node: _cpus(has) for node, has in _machines(ray).items()}
+    turns = [node for turn in range(max(cpus.values())) for node, has in cpus.items() if turn < has]
+    return [NodeAffinitySchedulingStrategy(node, soft=True) for node in turns[:count]]
+
+
+def ready(ray: Any, actors: list[Any]) -> dict[Any, Any]:
+    """Those of the actors that could be started in a bounded time, at least one, and what they answer."""
     asked = {actor.ping.remote(): actor for actor in actors}
     found, waiting = ray.wait(list(asked), num_returns=len(asked), timeout=_WORKERS)
-    if not found:
+    answers, why = {}, "the cluster is busy, or isotrope is not installed on its machines"
+    for one in found:
+        try:
+            answers[asked[one]] = ray.get(one)
+        except ray.exceptions.RayError as error:
+            why = str(error).strip().splitlines()[-1].rstrip(".")[:200]
+    if not answers:
         raise InputError(
-            f"none of {len(actors)} workers could be started in {_WORKERS:.0f} seconds: the cluster is busy, or "
-            "isotrope is not installed on its machines; wait, or ask for fewer with --workers."
+            f"none of {len(actors)} workers could be started in {_WORKERS:.0f} seconds: {why}; "
+            "check the cluster, wait, or ask for fewer with --workers."
         )
     for late in waiting:
         ray.kill(asked[late])
-    return [asked[one] for one in found]
+    return answers
+
+
+def without_place(actors: Iterable[Any]) -> int:
+    """How many of the actors are not running and wait to be started; 0 where Ray does not tell."""
+    try:
+        from ray._private.state import actors as known  # the public way needs Ray's dashboard
+
+        states = {name: facts["State"] for name, facts in known().items()}
+    except Exception:  # another version, or a client: then there is only waiting
+        return 0
+    return sum(states.get(actor._actor_id.hex(), "ALIVE") not in ("ALIVE", "DEAD") for actor in actors)

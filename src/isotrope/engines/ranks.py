@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from isotrope.errors import MergeError
 
 #: Bytes that are sent at once.
 _PIECE = 1 << 28
-
-_FINE, _REFUSED = b"+", b"!"
 
 
 class Statistic(Protocol):
@@ -27,11 +25,19 @@ class Statistic(Protocol):
 S = TypeVar("S", bound=Statistic)
 
 
+class _Packed(NamedTuple):
+    """A statistic as bytes of the safetensors format, or where it was refused why, as text."""
+
+    data: bytes = b""
+    refused: bool = False
+
+
 def merged(statistic: S, group: Any = None) -> S:
     """The sum of the statistics of all ranks, the same on every rank: as `all_reduce` for tensors.
 
-    They are added up as a tree in the order of the ranks, over gloo or nccl; no rank holds more than two at a time.
-    group: of processes, by default all. Where some cannot be added, every rank raises the same MergeError.
+    They are added up as a tree in the order of the ranks, over gloo or nccl. A rank holds no more than four at a time:
+    its own, the sum so far, another one, and their sum or its bytes. group: of processes, by default all. Where some
+    cannot be added, every rank raises the same MergeError.
 
     ```python
     moments = Moments.empty(768)
@@ -52,7 +58,7 @@ def merged(statistic: S, group: Any = None) -> S:
         if rank + step < size:
             total = _sum(total, _unpacked(type(statistic), _received(rank + step, group)))
         step *= 2
-    result = _unpacked(type(statistic), _broadcast(_packed(total) if rank == 0 else b"", group))
+    result = _unpacked(type(statistic), _broadcast(_packed(total) if rank == 0 else _Packed(), group))
     if isinstance(result, MergeError):
         raise result
     return result
@@ -69,22 +75,21 @@ def _sum(one: S | MergeError, other: S | MergeError) -> S | MergeError:
         return error
 
 
-def _packed(statistic: S | MergeError) -> bytes:
-    """A statistic as bytes of the safetensors format, or a refusal as text."""
+def _packed(statistic: S | MergeError) -> _Packed:
     if isinstance(statistic, MergeError):
-        return _REFUSED + str(statistic).encode()
+        return _Packed(str(statistic).encode(), refused=True)
     import numpy as np
     from safetensors.numpy import save
 
-    return _FINE + bytes(save({name: np.ascontiguousarray(array) for name, array in statistic.arrays().items()}))
+    return _Packed(save({name: np.ascontiguousarray(array) for name, array in statistic.arrays().items()}))
 
 
-def _unpacked(kind: type[S], data: bytes) -> S | MergeError:
-    if data[:1] == _REFUSED:
-        return MergeError(data[1:].decode())
+def _unpacked(kind: type[S], packed: _Packed) -> S | MergeError:
+    if packed.refused:
+        return MergeError(packed.data.decode())
     from safetensors.numpy import load
 
-    return cast(S, kind.from_arrays({name: array.copy() for name, array in load(data[1:]).items()}))
+    return cast(S, kind.from_arrays(load(packed.data)))
 
 
 def _device(group: Any) -> Any:
@@ -101,10 +106,11 @@ def _tensor(data: bytes, group: Any) -> Any:
     return torch.frombuffer(bytearray(data), dtype=torch.uint8).to(_device(group))
 
 
-def _length(count: int, group: Any) -> Any:
+def _head(packed: _Packed, group: Any) -> Any:
+    """What goes before the bytes: how many they are, and whether they are a refusal."""
     import torch
 
-    return torch.tensor([count], dtype=torch.int64, device=_device(group))
+    return torch.tensor([len(packed.data), packed.refused], dtype=torch.int64, device=_device(group))
 
 
 def _everywhere(rank: int, group: Any) -> int:
@@ -114,42 +120,45 @@ def _everywhere(rank: int, group: Any) -> int:
     return rank if group is None else int(dist.get_global_rank(group, rank))
 
 
-def _send(data: bytes, to: int, group: Any) -> None:
+def _send(packed: _Packed, to: int, group: Any) -> None:
     import torch.distributed as dist
 
     there = _everywhere(to, group)
-    dist.send(_length(len(data), group), there, group=group)
-    for start in range(0, len(data), _PIECE):
-        dist.send(_tensor(data[start : start + _PIECE], group), there, group=group)
+    dist.send(_head(packed, group), there, group=group)
+    for start in range(0, len(packed.data), _PIECE):
+        dist.send(_tensor(packed.data[start : start + _PIECE], group), there, group=group)
 
 
-def _received(source: int, group: Any) -> bytes:
+def _received(source: int, group: Any) -> _Packed:
     import torch
     import torch.distributed as dist
 
-    there, count, parts = _everywhere(source, group), _length(0, group), []
-    dist.recv(count, there, group=group)
-    for start in range(0, int(count), _PIECE):
-        part = torch.empty(min(_PIECE, int(count) - start), dtype=torch.uint8, device=_device(group))
+    there, head, parts = _everywhere(source, group), _head(_Packed(), group), []
+    dist.recv(head, there, group=group)
+    count, refused = head.tolist()
+    for start in range(0, count, _PIECE):
+        part = torch.empty(min(_PIECE, count - start), dtype=torch.uint8, device=_device(group))
         dist.recv(part, there, group=group)
         parts.append(part.cpu().numpy().tobytes())
-    return b"".join(parts)
+    return _Packed(b"".join(parts), bool(refused))
 
 
-def _broadcast(data: bytes, group: Any) -> bytes:
+def _broadcast(packed: _Packed, group: Any) -> _Packed:
     """What the first rank of the group has, on every rank."""
     import torch
     import torch.distributed as dist
 
-    first, count, parts = _everywhere(0, group), _length(len(data), group), []
-    dist.broadcast(count, first, group=group)
-    for start in range(0, int(count), _PIECE):
-        size = min(_PIECE, int(count) - start)
+    first, head, parts = _everywhere(0, group), _head(packed, group), []
+    dist.broadcast(head, first, group=group)
+    count, refused = head.tolist()
+    for start in range(0, count, _PIECE):
+        size = min(_PIECE, count - start)
         part = (
-            _tensor(data[start : start + size], group)
-            if data
+            _tensor(packed.data[start : start + size], group)
+            if packed.data
             else torch.empty(size, dtype=torch.uint8, device=_device(group))
         )
         dist.broadcast(part, first, group=group)
-        parts.append(part.cpu().numpy().tobytes())
-    return b"".join(parts)
+        if not packed.data:
+            parts.append(part.cpu().numpy().tobytes())
+    return packed if packed.data else _Packed(b"".join(parts), bool(refused))

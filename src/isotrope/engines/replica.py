@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+from uuid import uuid4
 
 from threadpoolctl import threadpool_limits
 
@@ -15,25 +15,34 @@ from isotrope.errors import InputError, IsotropeError
 from isotrope.sources.batch import Batch, Sharded
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.inputs import Input
+from isotrope.sources.media import kind_of
 
 T = TypeVar("T")
 
 #: What is made of the batches of a shard; the second argument is what the sum so far tells, None where nothing.
 Made = Callable[[Iterable[Batch], Any], T]
 
-#: A number that tells readings apart, and the reading.
-Given = tuple[int, Input]
+
+class Given(NamedTuple):
+    """A number that tells readings apart, a reference to the reading, and what is known of its source.
+
+    Ray brings the reading to a worker only where it is asked for, once, and not with every shard.
+    """
+
+    which: int
+    reading: Any
+    known: tuple[Any, ...] | None = None
 
 
 class Facts(NamedTuple):
     """What became of a shard. units: read (rows, texts). ended: whether it lies beyond the end of the input.
 
-    again: whether it was begun before on a worker that was lost. bad: why it was skipped, None where it was not.
+    life: of the worker that read it, another one after a restart. bad: why it was skipped, None where it was not.
     """
 
     units: int
     ended: bool
-    again: bool
+    life: str
     bad: str | None
 
 
@@ -46,25 +55,37 @@ class Replica:
     def __init__(self) -> None:
         self._source: Sharded | None = None
         self._which: int | None = None
-        self._restarted = _restarted()
+        self._life = uuid4().hex
+        # Said by us, before a model is loaded, because Ray counts threads by CPUs and the cluster may say otherwise.
+        os.environ["OMP_NUM_THREADS"] = "1"
 
-    def ping(self) -> None:
-        """Nothing: who answers is there."""
+    def ping(self) -> str:
+        """Its life: who answers is there."""
+        return self._life
 
     def _opened(self, given: Given) -> Sharded:
-        """The source of a reading; one of other texts by the same model keeps the model."""
-        which, reading = given
-        if self._source is None or self._which != which:
+        """The source of a reading, the one that is known; one of other texts by the same model keeps the model."""
+        if self._source is None or self._which != given.which:
+            import ray
+
+            reading: Input = ray.get(given.reading)
             loaded = getattr(self._source, "loaded", None)
-            self._source = reading.open() if loaded is None else reading.rows_over(open_corpus(reading.text), loaded)
-            self._which = which
+            source = reading.open() if loaded is None else reading.rows_over(open_corpus(reading.text), loaded)
+            if given.known not in (None, known_of(source)):
+                self._source = None  # whoever asks again may find it as it was
+                raise InputError(
+                    f"a worker finds {_in_words(source)} and the first one found others: files have changed, or could "
+                    "not be opened for a moment; check them, and go on with --resume."
+                )
+            self._source, self._which = source, given.which
         return self._source
 
     def about(self, given: Given) -> dict[str, Any]:
         """All that there is to know of the source without reading it."""
         source = self._opened(given)
         names = ("layers", "width", "total", "unit", "layer_names", "batch_rows", "dtype", "shard_size")
-        return {n: getattr(source, n) for n in names if hasattr(source, n)} | {"described": source.describe()}
+        facts = {"described": source.describe(), "known": known_of(source)}
+        return {n: getattr(source, n) for n in names if hasattr(source, n)} | facts
 
     def token_names(self, given: Given, tokens: Any) -> list[str] | None:
         return self._opened(given).token_names(tokens)
@@ -72,33 +93,47 @@ class Replica:
     def read(self, given: Given, make: Made[T], number: int, hint: Any, skip: bool) -> tuple[Facts, T]:
         """What is made of one shard, whole or not at all. skip: one that cannot be read counts as empty."""
         source = self._opened(given)
-        again, self._restarted = self._restarted, False
         seen = _Seen(source.shard(number), source.unit)
         try:
-            with threadpool_limits(1, user_api="blas"):
+            with threadpool_limits(1):
                 made = make(seen, hint)
         except (MemoryError, KeyboardInterrupt):
             raise
         except Exception as error:
-            if not skip:
+            if not (skip and seen.reading):  # what cannot be made of rows that were read is no bad shard
                 raise _named(source, number, error) from error
-            return Facts(seen.units, False, again, _reason(error)), make(iter(()), hint)
-        return Facts(seen.units, not seen.batches, again, None), made
+            return Facts(seen.units, False, self._life, _reason(error)), make(iter(()), hint)
+        return Facts(seen.units, not seen.batches, self._life, None), made
 
 
 class _Seen:
-    """The same batches, counted."""
+    """The same batches, counted. reading: whether the next one is being read, and not one being used."""
 
     def __init__(self, batches: Iterator[Batch], unit: str) -> None:
         self._rest, self._unit = batches, unit
         self.batches = self.units = 0
+        self.reading = False
 
     def __iter__(self) -> Iterator[Batch]:
+        self.reading = True
         for batch in self._rest:
+            self.reading = False
             self.batches += 1
             self.units += batch.counts.get(self._unit, 0)
             yield batch
             del batch  # before the next one is made: only one is held at a time
+            self.reading = True
+        self.reading = False
+
+
+def known_of(source: Sharded) -> tuple[Any, ...]:
+    """What decides the numbers of rows: where replicas differ in it, they would read rows twice or not at all."""
+    return source.total, source.shard_size, tuple(getattr(source, "left_out", ()))
+
+
+def _in_words(source: Sharded) -> str:
+    total, _, left_out = known_of(source)
+    return f"{total or 0:,} {source.unit}" + (f" without {', '.join(left_out)}" if left_out else "")
 
 
 def name_of(source: Any, number: int) -> str:
@@ -117,15 +152,6 @@ def _named(source: Sharded, number: int, error: Exception) -> Exception:
 
 def _reason(error: Exception) -> str:
     return " ".join(str(error).split())[:500] or type(error).__name__
-
-
-def _restarted() -> bool:
-    """Whether this worker takes the place of one that was lost: the shard that it gets first was begun before."""
-    import ray
-
-    with warnings.catch_warnings():  # Ray's own code asks for what Ray calls old
-        warnings.simplefilter("ignore")
-        return bool(ray.get_runtime_context().was_current_actor_reconstructed)
 
 
 def merged(*parts: T) -> T:
@@ -181,8 +207,11 @@ def reachable(reading: Input) -> Input:
     """The same input with files named from the root, so that workers in other folders find them."""
     if isinstance(reading.text, str) and reading.text == "-":
         raise InputError("workers cannot read this process's standard input; write the text to a file and name it.")
-    fields = {name: _absolute(getattr(reading, name)) for name in ("model", "text", "vectors", "token_weights")}
-    return replace(reading, **fields)
+    names = ["model", "vectors", "token_weights"]
+    # A list is of texts, though one of them may happen to be the name of a file, unless it is one of images or sounds.
+    if not isinstance(reading.text, (list, tuple)) or kind_of(reading.text) is not None:
+        names.append("text")
+    return replace(reading, **{name: _absolute(getattr(reading, name)) for name in names})
 
 
 def _absolute(place: Any) -> Any:

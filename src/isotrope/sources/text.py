@@ -186,12 +186,17 @@ class TextSource:
     def _encoded(self) -> Iterator[tuple[list[Encoded], int]]:
         """Batches of tokenized texts, by length within a window, and how many texts without tokens to report."""
         texts, without = iter(self.corpus), 0
+        last: list[Encoded] = []  # held back, because texts without tokens may follow it that no other batch reports
         while window := list(islice(texts, self.batch_size * _BATCHES_SORTED_TOGETHER)):
             encoded = self._sorted(window)
             without += len(window) - len(encoded)
             for i in range(0, len(encoded), self.batch_size):
-                yield encoded[i : i + self.batch_size], without
-                without = 0
+                if last:
+                    yield last, without
+                    without = 0
+                last = encoded[i : i + self.batch_size]
+        if last:
+            yield last, without
 
     def _sorted(self, window: list[Text]) -> list[Encoded]:
         """The texts of a window that have tokens, in the order in which they are run."""

@@ -139,7 +139,8 @@ class Collection:
     """The summaries of a run by (group, layer), with what the source counted and the batches seen.
 
     Without groups the group is None. `+` merges the collections of several workers; `+=` reuses memory and holds
-    no more than one layer twice. shards: how many whole shards of the source it holds, where it was read in shards.
+    no more than one layer twice. shards: how many whole shards of the source it holds, where it was read in shards;
+    skipped: the numbers of those that count as empty because they could not be read, and why.
     bars: of the samples of others that it will be merged with, see `Collection.bars_of`; they keep it small.
     """
 
@@ -149,6 +150,7 @@ class Collection:
     batches: int = 0
     shards: int = 0
     bars: Mapping[tuple[str | None, Layer], int] = field(default_factory=dict)
+    skipped: dict[int, str] = field(default_factory=dict)
 
     def update(self, batch: Batch, pool: Executor | None = None) -> None:
         """Add one batch to every layer it carries; with a pool, large products run beside everything else."""
@@ -177,11 +179,8 @@ class Collection:
     def _summary(self, group: str | None, layer: Layer, d: int, known: Rows) -> Summary:
         key = (group, layer)
         if key not in self.summaries:
-            if group is not None and len(self.groups()) >= MOST_GROUPS and group not in self.groups():
-                raise InputError(
-                    f"the group column has more than {MOST_GROUPS:,} different values; "
-                    "name a column with few values, such as a language or a label."
-                )
+            if group is not None:
+                _refuse_many({*self.groups(), group})
             summary = self.wanted.empty(d, known)
             if summary.sample is not None:
                 summary.sample.refuse_above(self.bars.get(key))
@@ -220,6 +219,7 @@ class Collection:
             "counts": self.counts,
             "batches": self.batches,
             "shards": self.shards,
+            "skipped": list(self.skipped.items()),
         }
         parts = {i: summary.arrays() for i, summary in enumerate(self.summaries.values())}
         named = {f"{i}.{name}": array for i, part in parts.items() for name, array in part.items()}
@@ -236,19 +236,22 @@ class Collection:
                 parts[int(number)][name] = array
         summaries = {(g, k): Summary.from_arrays(p) for (g, k), p in zip(about["keys"], parts, strict=True)}
         wanted = Wanted(*about["wanted"])
-        return cls(wanted, summaries, Counter(about["counts"]), about["batches"], about["shards"])
+        counted = Counter(about["counts"]), about["batches"], about["shards"]
+        return cls(wanted, summaries, *counted, skipped=dict(about["skipped"]))
 
     def check(self, other: Collection) -> None:
         """Refuse what cannot be merged."""
         if self.wanted != other.wanted:
             raise MergeError(f"cannot merge runs that keep {self.wanted} and {other.wanted}.")
+        _refuse_many({group for group, _ in (*self.summaries, *other.summaries)} - {None})
         for key in self.summaries.keys() & other.summaries.keys():
             self.summaries[key].check(other.summaries[key])
 
     def __add__(self, other: Collection) -> Collection:
         self.check(other)
         summaries = {key: summary.copy() for key, summary in self.summaries.items()}
-        result = Collection(self.wanted, summaries, self.counts.copy(), self.batches, self.shards)
+        counted = self.counts.copy(), self.batches, self.shards
+        result = Collection(self.wanted, summaries, *counted, skipped=self.skipped.copy())
         result += other
         return result
 
@@ -262,4 +265,13 @@ class Collection:
         self.counts.update(other.counts)  # not `+`, which forgets counts of zero
         self.batches += other.batches
         self.shards += other.shards
+        self.skipped |= other.skipped
         return self
+
+
+def _refuse_many(groups: set[Any]) -> None:
+    if len(groups) > MOST_GROUPS:
+        raise InputError(
+            f"the group column has more than {MOST_GROUPS:,} different values; "
+            "name a column with few values, such as a language or a label."
+        )
