@@ -183,7 +183,7 @@ class RaySource:
             load[replica] -= 1
             facts = self._workers.get(ref)
             if facts.ended and self.total is None:
-                end = min(number, end or number)
+                end = number if end is None else min(number, end)
             self._workers.lives(replica, facts.life)
             if facts.bad is not None:
                 self._skipped[number] = facts.bad
