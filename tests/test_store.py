@@ -13,11 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import isotrope.store as store
+import isotrope.atomic as atomic
+from isotrope.atomic import read_arrays, write_arrays, write_frame, write_text
 from isotrope.errors import StoreError
 from isotrope.findings import Findings, Reading
 from isotrope.row_files import write_rows
-from isotrope.store import Run, read_arrays, write_arrays, write_frame, write_text
+from isotrope.store import Run
 
 FINDINGS = Findings([Reading(0, "isoscore", 0.5)], layers=[0], tables={"spectra": pd.DataFrame({"x": [1.0, 2.0]})})
 ARRAYS = {"layer_0": {"mean": np.arange(3.0), "facts": np.array([1, 2])}}
@@ -51,7 +52,7 @@ def test_arrays_are_read_writable(tmp_path: Path) -> None:
 
 def _full(count: int, monkeypatch: pytest.MonkeyPatch, number: int = errno.ENOSPC) -> None:
     """Let the disk be full from the write number `count` on."""
-    real, seen = store.write_atomically, []
+    real, seen = atomic.write_atomically, []
 
     def write(path: Path, fill: Callable[[Path], object]) -> None:
         seen.append(path)
@@ -62,7 +63,7 @@ def _full(count: int, monkeypatch: pytest.MonkeyPatch, number: int = errno.ENOSP
 
         real(path, failing if len(seen) > count else fill)
 
-    monkeypatch.setattr(store, "write_atomically", write)
+    monkeypatch.setattr(atomic, "write_atomically", write)
 
 
 @pytest.mark.parametrize("count", range(6))
@@ -110,7 +111,7 @@ def test_an_interrupted_write_leaves_what_was_there(stop: type[BaseException], t
         raise stop
 
     with pytest.raises(stop):
-        store.write_atomically(path, fill)
+        atomic.write_atomically(path, fill)
     assert path.read_text() == "before"
     assert _names(tmp_path) == ["a.txt"]
 
@@ -138,7 +139,7 @@ def test_a_folder_that_is_replaced_is_the_old_or_the_new_one(
 
     monkeypatch.setattr(Path, "replace", replace)
     with pytest.raises((stop, StoreError)):
-        store.write_folder(tmp_path / "a", lambda beside: (beside / "text").write_text("new"))
+        atomic.write_folder(tmp_path / "a", lambda beside: (beside / "text").write_text("new"))
     assert (tmp_path / "a/text").read_text() == ("new" if moved == 2 else "old")
     assert _names(tmp_path) == ["a"]
 

@@ -8,8 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isotrope.atomic import write_atomically
 from isotrope.errors import InputError, StoreError
-from isotrope.store import write_atomically
 
 if TYPE_CHECKING:
     import numpy as np

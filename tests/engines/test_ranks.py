@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from isotrope.atomic import read_arrays
 from isotrope.sources.arrays import ArraySource
 from isotrope.statistics import Collection, Moments, Wanted, block
-from isotrope.store import read_arrays
 
 pytest.importorskip("torch")
 
@@ -29,7 +29,7 @@ from isotrope.engines.ranks import merged
 from isotrope.errors import MergeError
 from isotrope.sources.arrays import ArraySource
 from isotrope.statistics import Collection, Moments, Wanted, block
-from isotrope.store import write_arrays
+from isotrope.atomic import write_arrays
 
 folder, rank, size = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size,

@@ -12,10 +12,11 @@ import pandas as pd
 import pytest
 
 import isotrope
+from isotrope.atomic import read_arrays
 from isotrope.errors import InputError
 from isotrope.findings import Findings
 from isotrope.statistics import Summary
-from isotrope.store import Run, read_arrays
+from isotrope.store import Run
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.usefixtures("cluster")

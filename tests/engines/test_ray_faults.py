@@ -19,13 +19,14 @@ import pytest
 
 import isotrope
 from isotrope import checkpoints
+from isotrope.atomic import read_arrays
 from isotrope.engines import ray as engine
 from isotrope.engines.choosing import Engine
 from isotrope.errors import InputError
 from isotrope.sources.inputs import Input
 from isotrope.sources.sharding import mapped
 from isotrope.statistics import Collection
-from isotrope.store import Run, read_arrays
+from isotrope.store import Run
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.usefixtures("cluster")

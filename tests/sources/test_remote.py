@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 import isotrope
+from isotrope.atomic import write_arrays
 from isotrope.errors import InputError
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Source
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.media import open_media
-from isotrope.store import write_arrays
 
 fsspec = pytest.importorskip("fsspec")
 

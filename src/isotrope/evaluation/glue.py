@@ -8,6 +8,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
+from isotrope.atomic import write_frame, write_text
 from isotrope.errors import InputError
 from isotrope.evaluation.glue_methods import ALPHAS, Method
 from isotrope.evaluation.glue_methods import methods as parse_methods
@@ -20,7 +21,6 @@ from isotrope.pipeline import Progress
 from isotrope.provenance import begin, provenance
 from isotrope.sources.models import Loaded, load
 from isotrope.sources.onnx_layers import refuse_graph
-from isotrope.store import write_frame, write_text
 
 #: What S-BERT learns from: natural-language inference, the first of these that is there.
 _PAIRS = ("mnli", "rte")

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from isotrope.atomic import told, write_text
 from isotrope.errors import StoreError
 from isotrope.evaluation.glue_methods import METHODS, family
 from isotrope.evaluation.glue_tasks import TASKS
-from isotrope.store import told, write_text
 
 _FORMAT = 1
 

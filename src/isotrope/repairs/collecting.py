@@ -11,13 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from isotrope.atomic import read_arrays
 from isotrope.errors import InputError
 from isotrope.quantization.threads import threads
 from isotrope.repairs.rows import is_tensor, matrix
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Batch, Layer, Source
 from isotrope.statistics import Block, Moments, Summary, block
-from isotrope.store import Run, read_arrays
+from isotrope.store import Run
 
 #: Batches that are worked on or wait their turn: enough for every core, few in memory.
 _AHEAD = 4

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope import __version__
+from isotrope.atomic import read_arrays, told, write_arrays, write_folder, write_text
 from isotrope.errors import StoreError
 from isotrope.secrets import masked_facts
-from isotrope.store import read_arrays, told, write_arrays, write_folder, write_text
 
 FORMAT = 1
 CONFIG, ARRAYS = "config.json", "repair.safetensors"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from isotrope.atomic import write_text
 from isotrope.comparison import compare
 from isotrope.findings import Findings
 from isotrope.locks import held
@@ -14,7 +15,7 @@ from isotrope.report.packing import finite
 from isotrope.report.page import page
 from isotrope.report.place import has_places, place
 from isotrope.report.prepare import Progress, prepare, prepared
-from isotrope.store import Run, write_text
+from isotrope.store import Run
 
 NAME = "report.html"
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from isotrope.atomic import told
 from isotrope.errors import StoreError
 from isotrope.sources.batch import Layer
 from isotrope.statistics import Moments, Sample, Summary
-from isotrope.store import Run, told
+from isotrope.store import Run
 
 _MOMENTS, _SAMPLE = "moments.", "sample."
 

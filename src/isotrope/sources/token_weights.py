@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.atomic import read_arrays, write_arrays
 from isotrope.errors import InputError
 from isotrope.sources.corpora import Corpus
 from isotrope.sources.encoding import encode, limit
 from isotrope.sources.models import Loaded
-from isotrope.store import read_arrays, write_arrays
 
 #: Arora et al.'s a, beside which frequencies count.
 SMOOTHING = 1e-3

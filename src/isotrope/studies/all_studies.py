@@ -9,9 +9,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from isotrope.atomic import write_text
 from isotrope.errors import InputError
 from isotrope.locks import held
-from isotrope.store import write_text
 from isotrope.studies.anisotropy import anisotropy
 from isotrope.studies.latent_geometry import latent_geometry
 from isotrope.studies.norm_variance import norm_variance

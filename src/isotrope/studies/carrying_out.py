@@ -10,11 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from isotrope.atomic import told, write_folder, write_frame, write_text
 from isotrope.errors import StoreError
 from isotrope.locks import held
 from isotrope.pipeline import Progress
 from isotrope.provenance import begin, provenance
-from isotrope.store import inside, told, write_folder, write_frame, write_text
+from isotrope.store import inside
 from isotrope.studies.page import page
 from isotrope.studies.pictures import Picture, draw_all
 from isotrope.studies.result import Claim, Drawn, Part, Study, Table, plain

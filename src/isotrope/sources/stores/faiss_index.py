@@ -11,6 +11,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.atomic import write_atomically
 from isotrope.errors import InputError, StoreError
 from isotrope.locks import claimed
 from isotrope.sources.array_files import refuse_names
@@ -19,7 +20,6 @@ from isotrope.sources.provenance import file_facts
 from isotrope.sources.stores.address import Address
 from isotrope.sources.stores.fatal import refuse_fatal
 from isotrope.sources.stores.store import Records, package, told
-from isotrope.store import write_atomically
 
 #: Kinds of index that give their vectors back as they were, and kinds that give back what their codes stand for.
 #: Others are refused: asked for vectors, faiss ends the whole process on some of them.
