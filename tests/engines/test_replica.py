@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from isotrope import checkpoints
 from isotrope.engines.ray_source import _AHEAD, _HELD
 from isotrope.engines.replica import Given, Replica, reachable
 from isotrope.errors import InputError
@@ -18,6 +19,7 @@ from isotrope.sources.bad_files import SKIP_UNOPENED
 from isotrope.sources.batch import Batch
 from isotrope.sources.inputs import Input
 from isotrope.statistics import Collection, Wanted
+from isotrope.store import Run
 from ray_stand_in import StandIn
 
 ROWS = np.random.default_rng(8).normal(size=(6000, 6)) + 1.0
@@ -123,9 +125,13 @@ def test_skipped_shards_by_number_also_after_a_resume(ray: StandIn, tmp_path: Pa
     names = list(source.engine["skipped_shards"])
     assert names == ["shard 16 (rows 1,280 to 1,359)", "shard 41 (rows 3,280 to 3,359)"]
     assert kept.keys() == {16, 32}
+    run = Run(tmp_path / "run")
+    with run.held(resume=False):
+        checkpoints.keep(run, {"source": {}, "settings": {}}, kept[32])
+        begun = checkpoints.resumed(run, {"source": {}, "settings": {}}, kept[32].wanted)
     again = ray.workers(2, skip=True).open(reading)
-    resumed = again.collect(kept[32], keep=keep, every=0)
+    resumed = again.collect(begun, keep=keep, every=0)
     assert list(again.engine["skipped_shards"]) == names
     assert (resumed.counts, resumed.skipped) == (whole.counts, whole.skipped)
     assert resumed.counts["skipped_shards"] == 2
-    assert not kept[32].summaries  # released here as soon as it was sent
+    assert not begun.summaries  # released here as soon as it was sent
