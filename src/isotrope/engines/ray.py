@@ -15,7 +15,7 @@ from isotrope.sources.inputs import Input
 
 #: Times that a task whose worker was lost is begun again: one that kills every worker must not go on for ever, and one
 #: lost machine alone may use up half a dozen.
-_TRIES = 50
+_TRIES = 20
 
 #: Seconds between looks at what is waited for, and seconds that workers may be without a place to run meanwhile.
 _LOOK, _PLACE = 5.0, 60.0
