@@ -1,7 +1,8 @@
 # Everything a fresh machine needs, from Python, pip, make and gcc alone.
 #   make scan       the embedded model over the Python manual; says where the results are
 #   make test       the test suite, at most 15 minutes on two cores
-#   make check      lint, types, import rules and the documentation
+#   make check      lint, types, import rules, a search for unsafe code, and the documentation
+#   make audit      known weaknesses of what is installed, where their database can be reached
 #   make docs       the documentation site, in site/; a broken link is an error
 #   make test-long  what takes minutes or needs weights that are fetched
 #   make bench      the benchmarks; each prints ratios against a peer of the same run
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: scan test check docs test-long bench install clean
+.PHONY: scan test check audit docs test-long bench install clean
 
 install: $(READY)
 
@@ -38,7 +39,17 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
 	$(MAKE) docs
+
+# Whether the database answers is asked with a version whose weaknesses are known: a mirror may hold packages alone.
+# Without it there is nothing to compare with, which is no fault of what is installed.
+PROBE := import json; from urllib.request import urlopen; \
+	assert json.load(urlopen("https://pypi.org/pypi/jinja2/2.4.1/json", timeout=10))["vulnerabilities"]
+
+audit: $(READY)
+	@if $(BIN)/python -c '$(PROBE)' 2>&-; then $(BIN)/pip-audit --skip-editable; \
+	else echo "make audit: the database of known weaknesses cannot be reached; nothing was compared."; fi
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
+PACKAGES = ("isotrope", "numpy", "scipy", "torch", "transformers", "scikit-learn", "spectralyte", "faiss-cpu", "ray")
+
 
 def describe() -> str:
     """One line on the machine, one on the versions."""
@@ -17,7 +19,18 @@ def describe() -> str:
         names = [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if "model name" in line]
         name = f"{len(names)} × {names[0]}" if names else name
     versions = []
-    for package in ("isotrope", "numpy", "scipy", "torch", "transformers", "scikit-learn", "spectralyte", "faiss-cpu"):
+    packages = (
+        "isotrope",
+        "numpy",
+        "scipy",
+        "torch",
+        "transformers",
+        "scikit-learn",
+        "spectralyte",
+        "faiss-cpu",
+        "ray",
+    )
+    for package in packages:
         try:
             versions.append(f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from safetensors.numpy import load, save
 
-from isotrope.errors import MergeError
+from isotrope.errors import InputError, MergeError
 from isotrope.sources.batch import Batch, Rows
 from isotrope.statistics import (
     Collection,
@@ -26,6 +26,7 @@ from isotrope.statistics import (
     Wanted,
     block,
 )
+from isotrope.statistics import summary as summary_module
 
 _SIZE = 7
 _WANTED = Wanted(tokens=True, sequences=True, sample=_SIZE, seed=3)
@@ -278,6 +279,26 @@ def test_a_collection_refuses_one_bad_layer_before_it_changes_the_others() -> No
     a.update(Batch({0: t.values, 1: t.values}, t.known))
     b.update(Batch({0: t.values, 1: wide.values}, t.known))
     _refused(a, b)
+
+
+def test_too_many_groups_are_refused_in_a_batch_and_in_a_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary_module, "MOST_GROUPS", 5)
+    t = texts(1, [2, 3], 4)
+
+    def of(*names: str) -> Collection:
+        found = Collection(_WANTED)
+        for name in names:
+            known = replace(t.known, group=np.full(len(t.known), name))
+            found.update(Batch({0: t.values, 1: t.values}, known))
+        return found
+
+    a, b = of("a", "b", "c"), of("c", "d", "e")
+    assert len((a + b).groups()) == 5
+    before = state(a)
+    for add in (lambda: a + of("d", "e", "f"), lambda: a.__iadd__(of("d", "e", "f")), lambda: of(*"abcdef")):
+        with pytest.raises(InputError, match="the group column has more than 5 different values; name a column"):
+            add()
+    assert_same(a, before)
 
 
 @every_statistic

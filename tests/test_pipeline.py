@@ -11,7 +11,7 @@ import pytest
 import isotrope
 from isotrope.errors import InputError, StoreError
 from isotrope.pipeline import choose
-from isotrope.provenance import masked
+from isotrope.provenance import command
 from isotrope.store import Run
 
 ROWS = np.random.default_rng(3).normal(size=(500, 6))
@@ -111,4 +111,4 @@ def test_refusals(arguments: dict[str, Any], word: str) -> None:
     ],
 )
 def test_secrets_are_masked(argument: str, shown: str) -> None:
-    assert masked(["/usr/bin/isotrope", "scan", argument]) == f"isotrope scan {shown}"
+    assert command(["/usr/bin/isotrope", "scan", argument]) == f"isotrope scan {shown}"

@@ -140,6 +140,7 @@ def test_killed_from_outside_at_any_moment(rows: np.ndarray, tmp_path: Path) -> 
         ("SIGINT", 130, "batch", 20),
         ("SIGINT", 130, "checkpoint", 3),
         ("SIGINT", 130, "saving", 0),
+        ("SIGTERM", 143, "batch", 20),
         ("SIGTERM", 143, "saving", 0),
     ],
 )

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Callable
+import os
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-import isotrope.store as store
+import isotrope.atomic as atomic
+from isotrope.atomic import read_arrays, write_arrays, write_frame, write_text
 from isotrope.errors import StoreError
 from isotrope.findings import Findings, Reading
-from isotrope.store import Run, read_arrays, write_arrays, write_frame, write_text
+from isotrope.row_files import write_rows
+from isotrope.store import Run
 
 FINDINGS = Findings([Reading(0, "isoscore", 0.5)], layers=[0], tables={"spectra": pd.DataFrame({"x": [1.0, 2.0]})})
 ARRAYS = {"layer_0": {"mean": np.arange(3.0), "facts": np.array([1, 2])}}
@@ -48,7 +52,7 @@ def test_arrays_are_read_writable(tmp_path: Path) -> None:
 
 def _full(count: int, monkeypatch: pytest.MonkeyPatch, number: int = errno.ENOSPC) -> None:
     """Let the disk be full from the write number `count` on."""
-    real, seen = store.write_atomically, []
+    real, seen = atomic.write_atomically, []
 
     def write(path: Path, fill: Callable[[Path], object]) -> None:
         seen.append(path)
@@ -59,7 +63,7 @@ def _full(count: int, monkeypatch: pytest.MonkeyPatch, number: int = errno.ENOSP
 
         real(path, failing if len(seen) > count else fill)
 
-    monkeypatch.setattr(store, "write_atomically", write)
+    monkeypatch.setattr(atomic, "write_atomically", write)
 
 
 @pytest.mark.parametrize("count", range(6))
@@ -107,9 +111,73 @@ def test_an_interrupted_write_leaves_what_was_there(stop: type[BaseException], t
         raise stop
 
     with pytest.raises(stop):
-        store.write_atomically(path, fill)
+        atomic.write_atomically(path, fill)
     assert path.read_text() == "before"
     assert _names(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, OSError])
+@pytest.mark.parametrize("moved", [0, 1, 2])
+def test_a_folder_that_is_replaced_is_the_old_or_the_new_one(
+    stop: type[BaseException], moved: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever of its two moves are done when it is stopped."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/text").write_text("old")
+    real, left = Path.replace, [moved]
+
+    def replace(path: Path, target: Path) -> Path:
+        if left[0] < 0:  # putting back
+            return real(path, target)
+        left[0] -= 1
+        if left[0] == 0:
+            real(path, target)
+        if left[0] <= 0:
+            left[0] = -1
+            raise stop
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with pytest.raises((stop, StoreError)):
+        atomic.write_folder(tmp_path / "a", lambda beside: (beside / "text").write_text("new"))
+    assert (tmp_path / "a/text").read_text() == ("new" if moved == 2 else "old")
+    assert _names(tmp_path) == ["a"]
+
+
+def test_a_file_that_is_there_by_then_is_not_written_over(tmp_path: Path) -> None:
+    def pieces() -> Iterator[np.ndarray]:
+        yield np.ones((2, 3))
+        (tmp_path / "a.npy").write_text("mine")
+
+    with pytest.raises(StoreError, match="never written over"):
+        write_rows(tmp_path / "a.npy", pieces())
+    assert (tmp_path / "a.npy").read_text() == "mine"
+    assert _names(tmp_path) == ["a.npy"]
+
+
+def test_folders_are_brought_to_the_disk_before_older_files_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a power cut would have it: what is removed is removed after what takes its place is sure to stay."""
+    run, done = Run(tmp_path / "run"), []
+    run.checkpoint({"batches": 1}, ARRAYS)
+    synced, removed = os.fsync, shutil.rmtree
+
+    def sync(number: int) -> None:
+        done.append(os.readlink(f"/proc/self/fd/{number}"))
+        synced(number)
+
+    def remove(path: Path, **options: bool) -> None:
+        done.append(f"removed {path}")
+        removed(path, **options)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(shutil, "rmtree", remove)
+    base = run.folder / "checkpoint"
+    run.checkpoint({"batches": 2}, ARRAYS)
+    before = done[: done.index(f"removed {base / '00000001'}")]
+    assert {str(place) for place in (base / "00000002", base, run.folder, tmp_path)} <= set(before)
+    done.clear()
+    run.save(FINDINGS, ARRAYS, INDEX)
+    assert str(run.folder) in done[: done.index(f"removed {base}")]
 
 
 def test_other_files_in_the_folder_stay(tmp_path: Path) -> None:

@@ -7,9 +7,13 @@ from typing import Any
 
 from isotrope.errors import StoreError
 from isotrope.findings import Findings
+from isotrope.secrets import masked_facts
 from isotrope.sources.batch import Layer, Source
 from isotrope.statistics import Collection, Summary, Wanted
 from isotrope.store import Run
+
+#: What runs of earlier versions did not say.
+_BEFORE = {"engine": "local"}
 
 
 def files(collection: Collection) -> dict[str, tuple[str | None, Layer]]:
@@ -27,20 +31,25 @@ def arrays(collection: Collection) -> dict[str, dict[str, Any]]:
 
 def keep(run: Run, task: dict[str, Any], now: Collection) -> None:
     """Write a checkpoint."""
-    state = {"task": task, "batches": now.batches, "counts": dict(now.counts), "index": files(now)}
-    run.checkpoint(state, arrays(now))
+    done = {"batches": now.batches, "shards": now.shards, "counts": dict(now.counts)}
+    done["skipped"] = list(now.skipped.items())
+    run.checkpoint({"task": task, **done, "index": files(now)}, arrays(now))
 
 
 def task_of(source: Source, settings: dict[str, Any]) -> dict[str, Any]:
     """What must be the same for a run to be continued, as plain data."""
-    task: dict[str, Any] = json.loads(json.dumps({"source": source.describe(), "settings": settings}))
+    facts = masked_facts({"source": source.describe(), "settings": settings})
+    task: dict[str, Any] = json.loads(json.dumps(facts))
     return task
 
 
 def _refuse_other(run: Run, task: dict[str, Any], begun: dict[str, Any]) -> None:
     """Refuse to continue a run that was begun with another input or with other options."""
     differing = [
-        name for part in ("source", "settings") for name in task[part] if task[part][name] != begun[part].get(name)
+        name
+        for part in ("source", "settings")
+        for name in task[part]
+        if task[part][name] != begun[part].get(name, _BEFORE.get(name))
     ]
     if differing:
         raise StoreError(
@@ -62,9 +71,16 @@ def resumed(run: Run, task: dict[str, Any], wanted: Wanted) -> Collection:
     if found is None:
         return Collection(wanted)
     state, saved = found
-    _refuse_other(run, task, state["task"])
-    collection = Collection(wanted, batches=state["batches"])
-    collection.counts.update(state["counts"])
-    for name, (group, layer) in state["index"].items():
-        collection.summaries[group, layer] = Summary.from_arrays(saved[name])
-    return collection
+    try:
+        _refuse_other(run, task, state["task"])
+        collection = Collection(wanted, batches=int(state["batches"]), shards=int(state.get("shards", 0)))
+        collection.counts.update(state["counts"])
+        collection.skipped.update(state.get("skipped", ()))
+        for name, (group, layer) in state["index"].items():
+            collection.summaries[group, layer] = Summary.from_arrays(saved[name])
+        return collection
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise StoreError(
+            f"the checkpoint of the run in {str(run.folder)!r} cannot be used ({error!r}); "
+            "delete its folder 'checkpoint' to begin anew."
+        ) from error

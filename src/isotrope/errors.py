@@ -4,6 +4,8 @@ Each message is one sentence a user can act on: what was found, what was expecte
 The command line prints it and leaves with exit code 2.
 """
 
+from __future__ import annotations
+
 
 class IsotropeError(Exception):
     """Base of every error that isotrope raises on purpose."""
@@ -20,6 +22,10 @@ class MissingExtra(IsotropeError):
         super().__init__(
             f"{what} needs the package {package!r}, which is not installed; run: pip install 'isotrope[{extra}]'."
         )
+        self._given = package, extra, what
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str, str]]:
+        return type(self), self._given  # by itself it would be made of its message, when it comes from a worker
 
 
 class StoreError(IsotropeError):

@@ -182,16 +182,18 @@ class Findings:
         try:
             verdict = data["verdict"]
             statements = (Statement(**{**s, "layers": tuple(s["layers"])}) for s in verdict["statements"])
-            return cls(
-                readings=[Reading(**_floats(r)) for r in data["readings"]],
-                layers=list(data["layers"]),
-                layer_names=dict(data["layer_names"]),
-                verdict=Verdict(verdict["word"], tuple(statements)),
-                source=dict(data["source"]),
-                counts=dict(data["counts"]),
-                provenance=dict(data["provenance"]),
+            return _checked(
+                cls(
+                    readings=[Reading(**_floats(r)) for r in data["readings"]],
+                    layers=list(data["layers"]),
+                    layer_names=dict(data["layer_names"]),
+                    verdict=Verdict(verdict["word"], tuple(statements)),
+                    source=dict(data["source"]),
+                    counts=dict(data["counts"]),
+                    provenance=dict(data["provenance"]),
+                )
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise StoreError(f"it is damaged ({error!r}); run the scan again.") from error
 
     @classmethod
@@ -199,7 +201,9 @@ class Findings:
         """The findings that `to_json` gave."""
         try:
             data = json.loads(text)
-        except ValueError as error:
+            # Python reads two things that are no JSON: infinity, and half a surrogate pair, which no file can hold.
+            json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
+        except (ValueError, RecursionError) as error:
             raise StoreError(f"it is not JSON ({error}); run the scan again.") from error
         if not isinstance(data, dict):
             raise StoreError("it is not a JSON object; run the scan again.")
@@ -208,6 +212,43 @@ class Findings:
 
 _NUMBERS = ("value", "low", "high", "null")
 _TEXTS = ("model", "revision", "layer", "measure", "variant", "reason", "note", "group")
+
+
+#: What the fields of readings and statements hold.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "layer": (int, str, type(None)),
+    **dict.fromkeys(("measure", "variant", "text"), (str,)),
+    **dict.fromkeys(("value", "low", "high", "null"), (int, float)),
+    **dict.fromkeys(("n", "seed", "level"), (int,)),
+    **dict.fromkeys(("reason", "note", "group"), (str, type(None))),
+    "sure": (bool,),
+    "layers": (tuple,),
+}
+
+
+def _checked(found: Findings) -> Findings:
+    """The same findings, refused where something is of another kind than what is written."""
+    ones: list[Reading | Statement] = [*found.readings, *found.verdict.statements]
+    for one in ones:
+        for f in fields(one):
+            if type(getattr(one, f.name)) not in _KINDS[f.name]:
+                raise TypeError(f"{f.name} is {getattr(one, f.name)!r}")
+    words = [found.verdict.word, *found.layer_names, *found.layer_names.values()]
+    layers = [*found.layers, *(layer for s in found.verdict.statements for layer in s.layers)]
+    model, revision = found.source.get("model", ""), found.source.get("revision", "")
+    settings = found.provenance.get("settings", {})
+    expected: list[tuple[Iterable[Any], tuple[type, ...]]] = [
+        (words, (str,)),
+        (found.counts.values(), (int,)),
+        (layers, (int, str)),
+        ((model, revision), (str, type(None))),
+        ([settings], (dict,)),
+    ]
+    for values, kinds in expected:
+        for value in values:
+            if type(value) not in kinds:
+                raise TypeError(f"{value!r} where {kinds[0].__name__} is expected")
+    return found
 
 
 def _listed(readings: list[Reading]) -> str:

@@ -7,15 +7,16 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 from isotrope import checkpoints
-from isotrope.engines import local
+from isotrope.engines.choosing import Engine, engine_of
+from isotrope.engines.choosing import run as run_on
 from isotrope.engines.memory import give_back
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
@@ -23,8 +24,9 @@ from isotrope.measures import Measure, select
 from isotrope.measures.cost import duration, seconds, seconds_after, side_by_side
 from isotrope.measures.intervals import Groups
 from isotrope.measures.readings import Nulls, read, read_across, statistic
-from isotrope.provenance import provenance
+from isotrope.provenance import begin, provenance
 from isotrope.report import add_report
+from isotrope.secrets import masked_facts
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Layer, Source
 from isotrope.sources.inputs import Input
@@ -78,6 +80,11 @@ def scan(
     batch_size: int | None = None,
     max_length: int | None = None,
     device: str = "auto",
+    bad_files: str = "stop",
+    engine: str = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    gpus_per_worker: float = 0.0,
     output: str | Path | None = None,
     resume: bool = False,
     checkpoint_every: float = 60.0,
@@ -89,7 +96,9 @@ def scan(
     strings, "-" for standard input; None for the Python manual. For a model of images or sounds it is these, as a file,
     folder, parquet file, dataset id or list. hooks: modules whose outputs are the layers, such as "blocks.*". vectors:
     array, file, list of files or folder, instead of model and text. precision: "fast" (float32 products) or "exact"
-    (float64 throughout); None is exact for vectors and fast for models. output: a run folder to write.
+    (float64 throughout); None is exact for vectors and fast for models. bad_files: "stop" at a file of vectors that
+    cannot be read, or "skip" it and say which; on a cluster, any shard of the vectors. engine: "local", or "ray" for a
+    cluster, with address, workers and gpus_per_worker, see `isotrope.engines.choosing`. output: a run folder to write.
 
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(500, 8)) + 3.0
@@ -97,15 +106,15 @@ def scan(
     >>> findings.verdict.word
     'collapsed'
     """
-    reading = Input.among(locals())
+    reading, where = Input.among(locals()), Engine.among(locals())
     options = choose(measures, sample=sample, seed=seed)
     if resume and output is None:
         raise InputError("there is nothing to resume without a run folder; name it as the output.")
     run = Run(output) if output is not None else None
-    if run is not None:
-        run.prepare(resume=resume)
-    source = reading.open()
-    return scan_source(source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=progress)
+    with nullcontext() if run is None else run.held(resume=resume), where.open(reading) as source:
+        return scan_source(
+            source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=progress
+        )
 
 
 def choose(measures: str | list[str] | None, *, sample: int = 20_000, seed: int = 0) -> Options:
@@ -149,7 +158,7 @@ def scan_source(
     """Run a source through all stages; with a run folder, write it, keeping checkpoints on the way."""
     if not checkpoint_every >= 0:
         raise InputError(f"checkpoints every {checkpoint_every} seconds are not possible; give 0 or more.")
-    started = datetime.now(timezone.utc)
+    started = begin()
     task = checkpoints.task_of(source, _settings(source, options))
     collection = Collection(options.wanted)
     if run is not None and resume:
@@ -159,7 +168,7 @@ def scan_source(
     resumed = collection.batches
     told = progress or (lambda *_: None)
     reading = f"reading {source.unit}{_and_then(source, options)}"
-    collection = local.run(
+    collection = run_on(
         source,
         collection,
         progress=lambda done, total: told(reading, done, total),
@@ -168,7 +177,7 @@ def scan_source(
     )
     give_back()
     findings = find(collection, source, options, told)
-    findings.provenance = provenance(started, task["settings"], resumed)
+    findings.provenance = provenance(started, task["settings"], resumed) | {"engine": engine_of(source)}
     if run is not None:
         told("writing the run", 0, None)
         run.save(findings, checkpoints.arrays(collection), checkpoints.files(collection))
@@ -193,6 +202,7 @@ def _settings(source: Source, options: Options) -> dict[str, Any]:
         "seed": options.seed,
         "batch_rows": getattr(source, "batch_rows", None),
         "rows_dtype": str(getattr(source, "dtype", None)),
+        "engine": engine_of(source)["name"],
     }
 
 
@@ -243,7 +253,7 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
         readings=readings,
         layers=layers,
         layer_names={str(k): v for k, v in getattr(source, "layer_names", {}).items()},
-        source=source.describe(),
+        source=masked_facts(source.describe()),
         counts=dict(collection.counts) | dict(left_out),
         tables=tables(collection, source, layers),
     )

@@ -28,7 +28,7 @@ _TORCH_BYTES = 300_000_000
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An estimate. rows: of each layer. seconds: of the whole scan. memory, disk: bytes at their peak."""
+    """An estimate. rows: of each layer. seconds: of the scan in one process. memory, disk: bytes at their peak."""
 
     rows: int
     layers: int
@@ -36,6 +36,7 @@ class Plan:
     seconds: float
     memory: int
     disk: int
+    engine: str = "local"
 
 
 def plan(source: Source, measures: Sequence[Measure], wanted: Wanted, *, report: bool = True) -> Plan:

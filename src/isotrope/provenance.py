@@ -3,55 +3,61 @@
 from __future__ import annotations
 
 import platform
-import re
 import shlex
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from isotrope import __version__
+from isotrope.secrets import masked_arguments, masked_facts
 
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors")
 
-#: What must not be written down: a password in an address, a token of the hub, the value of an option for either.
-_SECRETS = (
-    (re.compile(r"(?<=://)[^/\s@]+@"), "***@"),
-    (re.compile(r"\bhf_[A-Za-z0-9]{16,}"), "hf_***"),
-    (re.compile(r"(?i)((?:token|password|secret|api[_-]?key)=)[^&\s]+"), r"\1***"),
-)
 
-
-def masked(arguments: Sequence[str]) -> str:
+def command(arguments: Sequence[str]) -> str:
     """The command as typed, without secrets.
 
-    >>> masked(["/bin/isotrope", "scan", "https://me:word@host/a.npy"])
+    >>> command(["/bin/isotrope", "scan", "https://me:word@host/a.npy"])
     "isotrope scan 'https://***@host/a.npy'"
-    >>> masked(["/lib/isotrope/__main__.py", "scan"])
+    >>> command(["isotrope", "scan", "postgresql://me:pass word/@host/db"])
+    "isotrope scan 'postgresql://***@host/db'"
+    >>> command(["/lib/isotrope/__main__.py", "scan"])
     'isotrope scan'
     """
     program = Path(arguments[0])
-    command = [program.parent.name if program.name == "__main__.py" else program.name, *arguments[1:]]
-    for pattern, instead in _SECRETS:
-        command = [pattern.sub(instead, part) for part in command]
-    return shlex.join(command)
+    name = program.parent.name if program.name == "__main__.py" else program.name
+    return shlex.join([name, *masked_arguments(arguments[1:])])
 
 
-def provenance(started: datetime, settings: dict[str, Any], resumed: int) -> dict[str, Any]:
+class Begun(NamedTuple):
+    """When something began: by the clock on the wall, which may be set, and by one that only runs on."""
+
+    at: datetime
+    ticks: float
+
+
+def begin() -> Begun:
+    """Now."""
+    return Begun(datetime.now(timezone.utc), time.monotonic())
+
+
+def provenance(begun: Begun, settings: dict[str, Any], resumed: int) -> dict[str, Any]:
     """What is needed to repeat a run. resumed: the batches that an earlier process had done."""
-    ended = datetime.now(timezone.utc)
+    seconds = time.monotonic() - begun.ticks
     return {
-        "command": masked(sys.argv),
-        "started": started.isoformat(timespec="seconds"),
-        "ended": ended.isoformat(timespec="seconds"),
-        "seconds": round((ended - started).total_seconds(), 3),
+        "command": command(sys.argv),
+        "started": begun.at.isoformat(timespec="seconds"),
+        "ended": (begun.at + timedelta(seconds=seconds)).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 3),
         "resumed_at_batch": resumed or None,
         "versions": _versions(),
         "platform": platform.platform(),
-        "settings": settings,
+        "settings": masked_facts(settings),
     }
 
 

@@ -8,8 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isotrope.atomic import write_atomically
 from isotrope.errors import InputError, StoreError
-from isotrope.store import write_atomically
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,7 +65,7 @@ def write_rows(path: Path, pieces: Pieces) -> int:
             yield piece
 
     write = _WRITERS[path.suffix.lower()]
-    write_atomically(path, lambda beside: write(beside, first.shape[1], first.dtype, counted()))
+    write_atomically(path, lambda beside: write(beside, first.shape[1], first.dtype, counted()), new=True)
     return count
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import errno
-import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isotrope.atomic import read_arrays, sync, told, write_arrays, write_frame, write_text
+from isotrope.checksums import is_sealed, sealed, sha256
 from isotrope.errors import StoreError
 from isotrope.findings import FORMAT, Findings
+from isotrope.locks import held
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,87 +24,13 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, NDArray[np.generic]]
 
 FINDINGS = "findings.json"
-_CHECKPOINT = "checkpoint"
+_CHECKPOINT, _STATISTICS, _TABLES = "checkpoint", "statistics", "tables"
+
+#: What each file of statistics is of, and the hash of every file that is read again.
+_INDEX = f"{_STATISTICS}/index.json"
 
 #: Where a finished run is written whole before its files are put in place.
 _STAGE = ".unfinished"
-
-
-@contextmanager
-def told(what: Path) -> Iterator[None]:
-    """Turn what the system says into a sentence."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise StoreError(f"the disk is full: {str(what)!r} could not be written; free some space.") from error
-        raise StoreError(f"{str(what)!r} could not be written or read ({error.strerror or error}).") from error
-
-
-def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a file beside `path`, then put it in place at once; nothing is left on failure."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with told(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write(beside)
-            with beside.open("rb+") as file:
-                os.fsync(file.fileno())
-            beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
-    """Let `fill` write into a folder beside `folder`, then put it in its place at once; nothing is left on failure."""
-    beside, before = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("part", "old"))
-    try:
-        with told(folder):
-            beside.mkdir(parents=True)
-            fill(beside)
-            if folder.exists():
-                folder.replace(before)
-            try:
-                beside.replace(folder)
-            except OSError:
-                if before.exists():
-                    before.replace(folder)
-                raise
-            shutil.rmtree(before, ignore_errors=True)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-
-
-def write_text(path: Path, text: str) -> None:
-    """A text as UTF-8."""
-    write_atomically(path, lambda beside: beside.write_bytes(text.encode("utf-8")))
-
-
-def write_arrays(path: Path, arrays: Arrays) -> None:
-    """Named arrays as a safetensors file."""
-    import numpy as np
-    from safetensors.numpy import save
-
-    data = {k: np.ascontiguousarray(v) for k, v in arrays.items()}
-    write_atomically(path, lambda beside: beside.write_bytes(save(data)))
-
-
-def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays that `write_arrays` wrote, each a writable copy."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    with told(path):
-        try:
-            return {k: v.copy() for k, v in load_file(path).items()}
-        except SafetensorError as error:
-            raise StoreError(f"{str(path)!r} is damaged or cut short ({error}); run again.") from error
-
-
-def write_frame(path: Path, frame: pd.DataFrame) -> None:
-    """A table as parquet or CSV, by the ending of the name."""
-    write = frame.to_csv if path.suffix == ".csv" else frame.to_parquet
-    write_atomically(path, lambda beside: write(beside, index=False))
 
 
 class Run:
@@ -118,12 +45,28 @@ class Run:
         return (self.folder / FINDINGS).exists()
 
     def prepare(self, *, resume: bool) -> None:
-        """Refuse a folder that holds another run, or that cannot be written; nothing is written yet."""
+        """Refuse a folder that cannot be written, or that holds another run; nothing is written yet."""
+        self._refuse_place()
+        self._refuse_run(resume)
+
+    @contextmanager
+    def held(self, *, resume: bool) -> Iterator[None]:
+        """Prepare the folder, and keep it from every other process meanwhile."""
+        self._refuse_place()
+        with held(self.folder):
+            self._refuse_run(resume)
+            yield
+
+    def _refuse_run(self, resume: bool) -> None:
+        for name in (_CHECKPOINT, _STATISTICS, _TABLES, _STAGE):
+            inside(self.folder, name)
         if not resume and (self.finished or (self.folder / _CHECKPOINT).exists()):
             raise StoreError(
                 f"the folder {str(self.folder)!r} already holds a run; "
                 "choose another one with -o, continue it with --resume, or delete it."
             )
+
+    def _refuse_place(self) -> None:
         there = self.folder.absolute()
         while not there.exists():
             there = there.parent
@@ -141,21 +84,46 @@ class Run:
         shutil.rmtree(stage, ignore_errors=True)
         try:
             for name, arrays in statistics.items():
-                write_arrays(stage / "statistics" / f"{name}.safetensors", arrays)
-            write_text(stage / "statistics" / "index.json", json.dumps({"format": FORMAT, "files": index}))
+                write_arrays(stage / _STATISTICS / f"{name}.safetensors", arrays)
             for name, table in findings.tables.items():
-                write_frame(stage / "tables" / f"{name}.parquet", table)
+                write_frame(stage / _TABLES / f"{name}.parquet", table)
             frame = findings.to_frame()
             write_frame(stage / "readings.parquet", frame)
             write_frame(stage / "readings.csv", frame)
             write_text(stage / FINDINGS, findings.to_json())
             with told(self.folder):
+                hashes = {path.relative_to(stage).as_posix(): sha256(path) for path in stage.rglob("*.*")}
+            write_text(stage / _INDEX, sealed({"format": FORMAT, "files": index, "sha256": hashes}))
+            with told(self.folder):
                 for path in sorted(stage.iterdir(), key=lambda p: p.name == FINDINGS):
                     _replace(path, self.folder / path.name)
+            sync(self.folder, self.folder.absolute().parent)
         finally:
             shutil.rmtree(stage, ignore_errors=True)
             self._remove_if_empty()
         shutil.rmtree(self.folder / _CHECKPOINT, ignore_errors=True)
+
+    def add_table(self, name: str, table: pd.DataFrame) -> None:
+        """Write a table that was worked out later, or write it again."""
+        place = f"{_TABLES}/{name}.parquet"
+        index = self._index()
+        hashes = index.setdefault("sha256", {})
+        # While it is replaced it has no hash: a process that is stopped in between leaves nothing that looks damaged.
+        if hashes.pop(place, None) is not None:
+            write_text(self.folder / _INDEX, sealed(index))
+        write_frame(self.folder / place, table)
+        with told(self.folder / place):
+            hashes[place] = sha256(self.folder / place)
+        write_text(self.folder / _INDEX, sealed(index))
+
+    def verify(self, path: Path, index: Mapping[str, Any] | None = None) -> None:
+        """Refuse a file of the run that is not as it was written, or that lies elsewhere."""
+        name = path.relative_to(self.folder).as_posix()
+        inside(self.folder, name)
+        digest = (self._index() if index is None else index).get("sha256", {}).get(name)
+        with told(path):
+            if digest is not None and sha256(path) != digest:
+                raise StoreError(f"{str(path)!r} is damaged or was changed: its checksum differs; run the scan again.")
 
     def _remove_if_empty(self) -> None:
         """Leave no empty folder behind where nothing could be written."""
@@ -174,13 +142,16 @@ class Run:
             for name, arrays in statistics.items():
                 path = target / f"{name}.safetensors"
                 write_arrays(path, arrays)
-                files[name] = _sha256(path)
+                with told(path):
+                    files[name] = sha256(path)
             # The state is written last: a checkpoint without it never happened.
-            write_text(target / "state.json", json.dumps({"format": FORMAT, "files": files, **state}))
+            write_text(target / "state.json", sealed({"format": FORMAT, "files": files, **state}))
         except BaseException:
             shutil.rmtree(target, ignore_errors=True)
             self._remove_if_empty()
             raise
+        # The folders themselves may be new; only then is the checkpoint before this one not needed any more.
+        sync(base, self.folder, self.folder.absolute().parent)
         for older in self._numbers():
             if older < number:
                 shutil.rmtree(base / f"{older:08d}", ignore_errors=True)
@@ -191,35 +162,42 @@ class Run:
             target = self.folder / _CHECKPOINT / f"{number:08d}"
             if not (target / "state.json").exists():
                 continue
-            with told(target):
-                try:
-                    state = json.loads((target / "state.json").read_bytes())
-                    files: dict[str, str] = state["files"]
-                except (ValueError, KeyError, TypeError) as error:
-                    raise _damaged(target / "state.json", target) from error
+            state = _document(target / "state.json", _damaged(target / "state.json", target))
             _known_format(state.get("format"), target)
+            if not is_sealed(state):
+                raise _damaged(target / "state.json", target)
             statistics = {}
-            for name, digest in files.items():
-                path = target / f"{name}.safetensors"
-                if not path.exists() or _sha256(path) != digest:
-                    raise _damaged(path, target)
+            for name, digest in state["files"].items():
+                path = inside(target, f"{name}.safetensors")
+                with told(path):
+                    if not path.exists() or sha256(path) != digest:
+                        raise _damaged(path, target)
                 statistics[name] = read_arrays(path)
             return state, statistics
         return None
 
     def statistics(self) -> list[tuple[str | None, int | str, Path]]:
         """The group and the layer that each file of statistics is of."""
-        path = self.folder / "statistics" / "index.json"
+        path = self.folder / _INDEX
         if not path.is_file():
             raise StoreError(f"the folder {str(self.folder)!r} is not a finished run (it has no {path.name}).")
+        index = self._index()
         try:
-            with told(path):
-                index = json.loads(path.read_bytes())
-            files = [(group, layer, path.with_name(f"{n}.safetensors")) for n, (group, layer) in index["files"].items()]
+            return [(group, layer, path.with_name(f"{n}.safetensors")) for n, (group, layer) in index["files"].items()]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StoreError(f"{str(path)!r} is damaged; run the scan again.") from error
+            raise _damaged_index(path) from error
+
+    def _index(self) -> dict[str, Any]:
+        """What the index of a finished run says; nothing where there is none."""
+        path = self.folder / _INDEX
+        if not path.is_file():
+            return {}
+        index = _document(path, _damaged_index(path))
         _known_format(index.get("format"), path)
-        return files
+        # Runs from before there were checksums have neither of the two.
+        if index.keys() & {"sha256", "checksum"} and not is_sealed(index):
+            raise _damaged_index(path)
+        return index
 
     def _numbers(self) -> list[int]:
         base = self.folder / _CHECKPOINT
@@ -239,10 +217,16 @@ class Run:
             findings = Findings.from_json(text)
         except StoreError as error:
             raise StoreError(f"{str(path)!r} cannot be read: {error}") from error
-        for table in sorted((self.folder / "tables").glob("*.parquet")):
+        index = self._index()
+        self.verify(path, index)
+        for name in index.get("sha256", {}):
+            if not (self.folder / name).is_file():
+                raise StoreError(f"{str(self.folder / name)!r} is missing; run the scan again.")
+        for table in sorted((self.folder / _TABLES).glob("*.parquet")):
+            self.verify(table, index)
             try:
                 findings.tables[table.stem] = pd.read_parquet(table)
-            except (OSError, ValueError) as error:  # pyarrow's errors are among them
+            except Exception as error:  # whatever pandas and pyarrow raise on a damaged file
                 raise StoreError(f"the table {str(table)!r} is damaged; run the scan again.") from error
         return findings
 
@@ -252,6 +236,37 @@ def _replace(path: Path, target: Path) -> None:
     if target.is_dir():
         shutil.rmtree(target)
     path.replace(target)
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The path of a name in a folder; one that leads out of it, by itself or by a link, is refused.
+
+    >>> inside(Path("run"), "../elsewhere")
+    Traceback (most recent call last):
+    isotrope.errors.StoreError: '../elsewhere' leads out of the folder 'run', which is refused; ...
+    """
+    path = folder / name
+    with told(path):
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise StoreError(f"{name!r} leads out of the folder {str(folder)!r}, which is refused; remove it.")
+    return path
+
+
+def _document(path: Path, damaged: StoreError) -> dict[str, Any]:
+    """A JSON object from a file."""
+    with told(path):
+        text = path.read_bytes()
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise damaged from error
+    if not isinstance(document, dict):
+        raise damaged
+    return document
+
+
+def _damaged_index(path: Path) -> StoreError:
+    return StoreError(f"{str(path)!r} is damaged; run the scan again.")
 
 
 def _damaged(path: Path, checkpoint: Path) -> StoreError:
@@ -264,11 +279,3 @@ def _known_format(version: Any, path: Path) -> None:
             f"{str(path)!r} has format {version!r}, this isotrope reads up to {FORMAT}; "
             "update isotrope (pip install -U isotrope)."
         )
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with told(path), path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()

@@ -216,6 +216,14 @@ def _notices(findings: Findings) -> Iterator[Statement]:
         parts += [f"{_count(nonfinite, 'row')} with NaN or infinity"] if nonfinite else []
         several = ", in all layers together" if len(findings.layers) > 1 else ""
         yield Statement(1, f"Left out: {' and '.join(parts)}{several}.")
+    if counts.get("rows_without_vector"):
+        yield Statement(0, f"Left out: {_count(counts['rows_without_vector'], 'row')} without a vector.")
+    for file in findings.source.get("files") or []:
+        if isinstance(file, dict) and "note" in file:
+            yield Statement(0, str(file["note"]))
+    if left_out := findings.source.get("left_out"):
+        shown = ", ".join(list(left_out)[:3]) + (f" and {len(left_out) - 3:,} more" if len(left_out) > 3 else "")
+        yield Statement(1, f"Left out: {_count(len(left_out), 'file')} that cannot be read ({shown}).")
     if counts.get("truncated_texts"):
         cut, texts = counts["truncated_texts"], counts.get("texts", 0)
         tokens = counts.get("truncated_tokens", 0)

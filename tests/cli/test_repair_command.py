@@ -177,7 +177,8 @@ def test_apply_keeps_order_number_and_type(
     result = fitted("repair", "apply", "white", "given.npy", "-o", f"out.{suffix}", "--batch-size", "64", "--json")
     assert (result.code, result.err) == (0, "")
     assert result.json == {
-        "repair": "whitening", "output": f"out.{suffix}", "rows": 500, "columns": 6, "notes": []
+        "repair": "whitening", "output": f"out.{suffix}", "rows": 500, "columns": 6, "notes": [],
+        "engine": {"name": "local"},
     }  # fmt: skip
     found = read(f"out.{suffix}")
     # An independent reference: the whitened rows by numpy, up to the sign of each column.

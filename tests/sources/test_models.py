@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 import sys
 import time
 from collections.abc import Callable
@@ -267,7 +268,7 @@ def test_a_device_that_cannot_be_used(bert: Path, device: str) -> None:
 def test_a_missing_extra_names_its_pip_command(
     bert: Path, monkeypatch: pytest.MonkeyPatch, package: str, options: Any, extra: str
 ) -> None:
-    (bert / "x.gguf").write_bytes(b"")
+    (bert / "x.gguf").write_bytes(struct.pack("<4sIQQ", b"GGUF", 3, 0, 0))
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtra, match=rf"needs the package '{package}'.*pip install 'isotrope\[{extra}\]'"):
         load(bert, **options)
@@ -308,7 +309,7 @@ def test_a_gguf_file_that_is_none(tmp_path: Path) -> None:
     pytest.importorskip("gguf")
     pytest.importorskip("accelerate")
     (tmp_path / "some.gguf").write_bytes(b"not a model")
-    assert "cannot be loaded" in message(tmp_path / "some.gguf")
+    assert "is no whole GGUF file (it does not begin with GGUF); download it again." in message(tmp_path / "some.gguf")
 
 
 @pytest.mark.long

@@ -18,7 +18,7 @@ from isotrope.evaluation.glue import evaluate_glue
 from isotrope.sources.models import load
 from isotrope.studies.changed_models import cases
 from isotrope.studies.latent_geometry import _shares, latent_geometry
-from isotrope.studies.noise_results import of_all_models
+from isotrope.studies.noise_results import of_all_models, of_one_model
 from isotrope.studies.published.latent_geometry import TABLE_2
 from isotrope.studies.space_measures import space_measures
 from isotrope.studies.weight_noise import noisy
@@ -166,6 +166,28 @@ def test_regressions_know_the_model_that_noise_was_added_to() -> None:
     few = of_all_models(pd.DataFrame(rows[:4]))
     assert not few.tables
     assert "4 noisy models" in few.claims[0].text
+
+
+@pytest.mark.parametrize(
+    ("scores", "fall", "strength"),
+    [
+        ([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2], "agrees", "agrees"),
+        ([0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9], "contradicts", "contradicts"),
+        ([0.5, 0.8, 0.4, 0.6, 0.7, 0.3, 0.6, 0.5], "contradicts", "note"),
+        ([0.2, 0.3, 0.4, 0.5], "note", None),
+    ],
+    ids=["falls", "rises", "neither", "few"],
+)
+def test_a_claim_is_judged_only_where_the_numbers_decide(scores: list[float], fall: str, strength: str | None) -> None:
+    """Patchiness falls with the share of noise, so that its r is 1 where the score falls too."""
+    rows = []
+    for number, glue in enumerate(scores):
+        kept = {"model": "one", "architecture": "one", "kind": "weights", "level": number / 10, "seed": 0, "glue": glue}
+        rows.append(kept | dict.fromkeys(TABLE_2, 1.0 - number / 10 + 0.01 * (number % 2)))
+    every = pd.DataFrame(rows)
+    assert [claim.outcome for claim in of_one_model("one", every).claims] == [fall]
+    found = {claim.where: claim.outcome for claim in of_all_models(every).claims}
+    assert found.get("Fig. 3") == strength
 
 
 def test_each_case_has_a_name_of_its_own() -> None:

@@ -80,7 +80,7 @@ def _save(found: Advice, folder: Path) -> None:
     """advice.json, and what it advises: a repair, token weights."""
     import json as library
 
-    from isotrope.store import write_folder, write_text
+    from isotrope.atomic import write_folder, write_text
 
     def fill(beside: Path) -> None:
         write_text(beside / "advice.json", library.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isotrope.cli import engine_options
 from isotrope.cli import one_space as space
 from isotrope.cli.evaluation_words import changed, fitted_words, in_words, listed, points
 
@@ -62,6 +63,10 @@ def retrieval(
     batch_size: space.BatchSize = None,
     device: space.Device = "auto",
     trust_remote_code: space.TrustRemoteCode = False,
+    engine: engine_options.Engine = "local",
+    address: engine_options.Address = None,
+    workers: engine_options.Workers = None,
+    gpus_per_worker: engine_options.GpusPerWorker = 0.0,
     seed: Annotated[int, typer.Option(help="Of resamples and swaps.")] = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write, .json or .csv.", show_default=False)

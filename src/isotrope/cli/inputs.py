@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isotrope.errors import InputError
-from isotrope.sources.arrays import OPENERS
+from isotrope.secrets import masked
+from isotrope.sources.arrays import ENDINGS, OPENERS
+from isotrope.sources.remote import is_url
+from isotrope.sources.stores.address import parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,8 @@ class Place:
     @property
     def name(self) -> str:
         """A short name for a folder."""
-        chosen = self.vectors or self.model or "all-MiniLM-L6-v2"
+        store = parse(self.vectors) if self.vectors else None
+        chosen = (store and (store.name or str(store))) or self.vectors or self.model or "all-MiniLM-L6-v2"
         return re.sub(r"[^A-Za-z0-9._-]+", "-", Path(chosen).name or "run").strip("-.") or "run"
 
 
@@ -48,15 +52,21 @@ def sort_out(
 
 
 def _by_kind(input: str) -> Place:
-    """INPUT on its own: vectors by its ending, a model by its files, else a text for the embedded model."""
+    """INPUT on its own: vectors by its address or ending, a model by its files, else a text for the embedded model."""
+    if parse(input) is not None:
+        return Place(vectors=input)
     path = Path(input)
+    if is_url(input):
+        if path.suffix:
+            return Place(vectors=input) if path.suffix.lower() in OPENERS else Place(text=input)
+        raise InputError(f"{masked(input)!r} may hold anything; say what with --vectors, --text or --model.")
     if path.is_dir():
         if any((path / name).exists() for name in ("config.json", "modules.json")) or any(path.glob("*.gguf")):
             return Place(model=input)
-        if any(p.suffix.lower() in OPENERS for p in path.iterdir()):
+        if any(p.suffix.lower() in ENDINGS for p in path.iterdir()):
             return Place(vectors=input)
         return Place(text=input)
-    if path.suffix.lower() in OPENERS:
+    if path.suffix.lower() in ENDINGS:
         return Place(vectors=input)
     if path.suffix.lower() in (".gguf", ".onnx"):
         return Place(model=input)

@@ -22,6 +22,7 @@ from isotrope.cli.report import report
 from isotrope.cli.scan import scan
 from isotrope.cli.study import study
 from isotrope.errors import IsotropeError
+from isotrope.secrets import masked
 
 app = typer.Typer(
     name="isotrope",
@@ -94,5 +95,5 @@ def main() -> None:
 
 def _leave(code: int, sentence: str) -> NoReturn:
     with suppress(OSError):
-        typer.echo(f"isotrope: {sentence}", err=True)
+        typer.echo(f"isotrope: {masked(sentence, sys.argv)}", err=True)
     sys.exit(code)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -23,10 +24,12 @@ Text: TypeAlias = Annotated[
 ]
 Vectors: TypeAlias = Annotated[
     str | None,
-    typer.Option(help="npy, npz, safetensors, parquet, arrow, HDF5; a file or a folder.", rich_help_panel=_ROWS),
+    typer.Option(
+        help="File or folder of npy, npz, safetensors, parquet, arrow, HDF5, faiss; or a store.", rich_help_panel=_ROWS
+    ),
 ]
 Column: TypeAlias = Annotated[
-    str | None, typer.Option(help="Column or array to read, where a file has several.", rich_help_panel=_ROWS)
+    str | None, typer.Option(help="Column or array to read, where there are several.", rich_help_panel=_ROWS)
 ]
 Split: TypeAlias = Annotated[str | None, typer.Option(help="Split of a dataset.", rich_help_panel=_ROWS)]
 Pooling: TypeAlias = Annotated[
@@ -55,12 +58,17 @@ Device: TypeAlias = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, m
 TrustRemoteCode: TypeAlias = Annotated[
     bool, typer.Option("--trust-remote-code", help="Let a model run its own code.", rich_help_panel=_ROWS)
 ]
+BadFiles: TypeAlias = Annotated[
+    str, typer.Option(help="stop at a file of vectors that cannot be read, or skip it.", rich_help_panel=_ROWS)
+]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
-def open_space(given: Mapping[str, Any], **more: Any) -> Source:
+@contextmanager
+def open_space(given: Mapping[str, Any], **more: Any) -> Iterator[Source]:
     """The source of one layer that a command's arguments name; more: settings that the command itself decides."""
     from isotrope.cli.inputs import sort_out
+    from isotrope.engines.choosing import Engine
     from isotrope.errors import InputError
     from isotrope.sources.inputs import Input
     from isotrope.store import Run
@@ -73,11 +81,11 @@ def open_space(given: Mapping[str, Any], **more: Any) -> Source:
     if (place.model, place.text, place.vectors) == (None, None, None):
         raise InputError("got no rows; name a file of vectors, or --model and --text.")
     reading = replace(Input.among(given), model=place.model, text=place.text, vectors=place.vectors, **more)
-    source = replace(reading, layers=_layer(given["layer"], reading)).open()
-    if len(source.layers) != 1:
-        layers = ", ".join(map(str, source.layers))
-        raise InputError(f"got the layers {layers}, expected one: a repair is of one space; name it with --layer.")
-    return source
+    with Engine.among(given).open(replace(reading, layers=_layer(given["layer"], reading))) as source:
+        if len(source.layers) != 1:
+            layers = ", ".join(map(str, source.layers))
+            raise InputError(f"got the layers {layers}, expected one: a repair is of one space; name it with --layer.")
+        yield source
 
 
 def refuse_reading(given: Mapping[str, Any], what: str, *others: str) -> None:

@@ -1,25 +1,37 @@
-"""isotrope repair apply: repair every row of a file or of a model, into a file."""
+"""isotrope repair apply: repair every row of a file, a store or a model, into a file or back into the store."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from isotrope.cli import engine_options
 from isotrope.cli import one_space as space
+
+if TYPE_CHECKING:
+    from isotrope.sources.batch import Source
+    from isotrope.sources.stores.address import Address
+    from isotrope.sources.stores.store import Store
 
 
 def apply(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A saved repair.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write: .npy, .parquet or .safetensors.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="New file (.npy, .parquet, .safetensors), or new place in the store.")
+    ],
     input: Annotated[str | None, typer.Argument(help="Vectors, a text, or a model; found out from its kind.")] = None,
     model: space.Model = None,
     revision: space.Revision = None,
     text: space.Text = None,
     vectors: space.Vectors = None,
     column: space.Column = None,
+    output_column: Annotated[
+        str | None, typer.Option(help="Name of the repaired vectors in a store.", show_default=False)
+    ] = None,
     split: space.Split = None,
     pooling: space.Pooling = None,
     layer: space.OneLayer = None,
@@ -27,37 +39,88 @@ def apply(
     batch_size: space.BatchSize = None,
     device: space.Device = "auto",
     trust_remote_code: space.TrustRemoteCode = False,
+    engine: engine_options.Engine = "local",
+    address: engine_options.Address = None,
+    workers: engine_options.Workers = None,
+    gpus_per_worker: engine_options.GpusPerWorker = 0.0,
     json: space.Json = False,
 ) -> None:
-    """Apply a saved repair to rows, in their order and in constant memory, and write them to a file.
+    """Apply a saved repair to rows, in their order and in constant memory, and write them.
 
-    float32 stays float32. The file is there whole or not at all, and nothing is written over.
+    float32 stays float32. What is written is there whole or not at all, and nothing is written over.
     """
     given = locals()
+    from isotrope.cli.engine_words import engine_words
     from isotrope.cli.terminal import Bar, console
-    from isotrope.repairs import apply_to_file, load_repair
+    from isotrope.engines.choosing import engine_of
+    from isotrope.errors import InputError
+    from isotrope.locks import claimed
+    from isotrope.repairs import apply_to_file, apply_to_store, load_repair
     from isotrope.row_files import refuse_target
-    from isotrope.sources.watched import Watched
+    from isotrope.sources.stores.address import parse
+    from isotrope.sources.watched import watched
 
-    refuse_target(output)
+    place = parse(output)
+    if place is None:
+        refuse_target(Path(output))
+        if output_column is not None:
+            raise InputError(f"--output-column ({output_column!r}) is for stores; leave it out for a file.")
+    elif engine != "local":
+        raise InputError(f"{place} is in a store, and stores are written with --engine local, not {engine}; use that.")
     fitted = load_repair(folder)
-    with Bar(quiet=json) as bar:
+    with nullcontext() if place else claimed(output), Bar(quiet=json) as bar:  # stores keep their names themselves
         bar("opening", 0, None)
-        source = space.open_space(given, precision="fast", in_order=True)
-        notes = list(differences(fitted.fitted_on_, source.describe()))
-        rows = apply_to_file(
-            fitted, Watched(source, lambda done, total: bar(f"repairing {source.unit}", done, total)), output
-        )
+        with space.open_space(given, precision="fast", in_order=True) as source:
+            notes = list(differences(fitted.fitted_on_, source.describe()))
+
+            def tell(done: int, total: int | None) -> None:
+                bar(f"repairing {source.unit}", done, total)
+
+            where = output
+            if place is None:
+                rows = apply_to_file(fitted, watched(source, tell), output)
+            else:
+                store = same_store(source, place)
+                target = store.target(place, output_column, fitted.map_.columns)
+                where = target.words
+                rows = apply_to_store(fitted, store, target, tell)
+                if store.left_out:
+                    notes.append(f"{store.left_out:,} rows without a vector were left out")
+            engine_used = engine_of(source)
     if json:
         import json as library
 
         columns = fitted.map_.columns
-        document = {"repair": fitted.name, "output": str(output), "rows": rows, "columns": columns, "notes": notes}
+        document = {
+            "repair": fitted.name,
+            "output": where if place is None else str(place),
+            "rows": rows,
+            "columns": columns,
+            "notes": notes,
+            "engine": engine_used,
+        }
         typer.echo(library.dumps(document, indent=1, ensure_ascii=False))
         return
     for note in notes:
         console(stderr=True).print(f"isotrope: {note}.", soft_wrap=True)
-    console().print(f"{rows:,} rows of {fitted.map_.columns} columns in {output}, repaired by {fitted!r}.")
+    console().print(
+        f"{rows:,} rows of {fitted.map_.columns} columns in {where}, repaired by {fitted!r}.", soft_wrap=True
+    )
+    for line in engine_words(engine_used, {}):
+        console().print(line, style="dim", soft_wrap=True)
+
+
+def same_store(source: Source, target: Address) -> Store:
+    """The store that rows are from, where repaired ones can go back to."""
+    from isotrope.errors import InputError
+
+    store: Store | None = getattr(source, "store", None)
+    if store is None or store.address.kind != target.kind:
+        raise InputError(
+            f"{target} takes repaired vectors of its own kind of store alone, with what belongs to each; "
+            "write these to a file (.npy, .parquet, .safetensors)."
+        )
+    return store
 
 
 def differences(fitted_on: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from isotrope.cli import engine_options
 from isotrope.cli import one_space as space
 
 if TYPE_CHECKING:
@@ -88,36 +89,49 @@ def fit(
     batch_size: space.BatchSize = None,
     device: space.Device = "auto",
     trust_remote_code: space.TrustRemoteCode = False,
+    bad_files: space.BadFiles = "stop",
+    engine: engine_options.Engine = "local",
+    address: engine_options.Address = None,
+    workers: engine_options.Workers = None,
+    gpus_per_worker: engine_options.GpusPerWorker = 0.0,
     json: space.Json = False,
 ) -> None:
     """Fit a repair on rows in one pass, and save it in a folder."""
     given = locals()
+    from isotrope.cli.engine_words import engine_words
     from isotrope.cli.terminal import Bar, console, warnings_told
+    from isotrope.engines.choosing import engine_of
     from isotrope.errors import StoreError
-    from isotrope.sources.watched import Watched
+    from isotrope.locks import claimed
+    from isotrope.sources.watched import watched
     from isotrope.store import Run
 
     fitted = chosen(with_, {name: given[name] for name in _OPTIONS if given[name] is not None})
+    where, read = engine_of(None), {}
     if output.exists():
         raise StoreError(f"{str(output)!r} is there already, and is never written over; give a new folder with -o.")
-    if input is not None and Run(input).finished:
-        space.refuse_reading(given, f"the run {input!r}")
-        with warnings_told():
-            _fit_on_run(fitted, input, layer)
-    else:
-        with Bar(quiet=json) as bar:
-            bar("opening", 0, None)
-            source = space.open_space(given, precision="fast")
+    with claimed(output):
+        if input is not None and Run(input).finished:
+            space.refuse_reading(given, f"the run {input!r}")
             with warnings_told():
-                fitted.fit(Watched(source, lambda done, total: bar(f"reading {source.unit}", done, total)))
-    fitted.save(output)
+                _fit_on_run(fitted, input, layer)
+        else:
+            with Bar(quiet=json) as bar:
+                bar("opening", 0, None)
+                with space.open_space(given, precision="fast") as source, warnings_told():
+                    fitted.fit(watched(source, lambda done, total: bar(f"reading {source.unit}", done, total)))
+                    where, read = engine_of(source), source.describe()
+        fitted.save(output)
     if json:
         import json as library
 
-        typer.echo(library.dumps(facts(fitted) | {"output": str(output)}, indent=1, ensure_ascii=False))
+        document = facts(fitted) | {"output": str(output), "engine": where}
+        typer.echo(library.dumps(document, indent=1, ensure_ascii=False))
         return
     out = console()
     out.print(f"{fitted!r} from {fitted.map_.width} to {fitted.map_.columns} columns, {described(fitted.fitted_on_)}.")
+    for line in engine_words(where, read):
+        out.print(line, style="dim", soft_wrap=True)
     out.print(f"Saved in {output}/: isotrope repair show {output} says what it does.")
 
 

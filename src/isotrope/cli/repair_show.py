@@ -68,9 +68,9 @@ def show(
     elif any(given[name] is not None for name in ("input", "model", "text", "vectors")):
         with Bar(quiet=json) as bar:
             bar("opening", 0, None)
-            source = space.open_space(given)
-            rows = Watched(source, lambda done, total: bar(f"reading {source.unit}", done, total))
-            table = before_after(fitted, rows, measures, sample=sample, seed=seed, progress=bar)
+            with space.open_space(given) as source:
+                rows = Watched(source, lambda done, total: bar(f"reading {source.unit}", done, total))
+                table = before_after(fitted, rows, measures, sample=sample, seed=seed, progress=bar)
     else:
         space.refuse_reading(given, "showing a repair without rows", "layer")
         if isinstance(fitted.map_, Affine) or measures is not None:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from isotrope.cli import engine_options
+
 _MODEL = "Model"
 _TEXT = "Text"
 _WHAT = "What to measure"
@@ -44,7 +46,7 @@ def scan(
         str | None, typer.Option(help="A named corpus: python-manual, or a dataset id.", rich_help_panel=_TEXT)
     ] = None,
     column: Annotated[
-        str | None, typer.Option(help="Column or array to read, where a file has several.", rich_help_panel=_TEXT)
+        str | None, typer.Option(help="Column or array to read, where there are several.", rich_help_panel=_TEXT)
     ] = None,
     split: Annotated[str | None, typer.Option(help="Split of a dataset.", rich_help_panel=_TEXT)] = None,
     unit: Annotated[
@@ -62,7 +64,10 @@ def scan(
     ] = None,
     vectors: Annotated[
         str | None,
-        typer.Option(help="npy, npz, safetensors, parquet, arrow, HDF5; a file or a folder.", rich_help_panel=_WHAT),
+        typer.Option(
+            help="File or folder of npy, npz, safetensors, parquet, arrow, HDF5, faiss; or a store.",
+            rich_help_panel=_WHAT,
+        ),
     ] = None,
     pooling: Annotated[
         str | None,
@@ -99,6 +104,14 @@ def scan(
             help="Texts, images, sounds or rows at a time.", show_default="32 texts, 8 images", rich_help_panel=_RUN
         ),
     ] = None,
+    bad_files: Annotated[
+        str,
+        typer.Option(help="stop at a file of vectors that cannot be read, or skip it.", rich_help_panel=_RUN),
+    ] = "stop",
+    engine: engine_options.Engine = "local",
+    address: engine_options.Address = None,
+    workers: engine_options.Workers = None,
+    gpus_per_worker: engine_options.GpusPerWorker = 0.0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Run folder to write.", rich_help_panel=_RUN)
     ] = None,
@@ -118,11 +131,14 @@ def scan(
     Without arguments: the embedded model over the Python manual.
     """
     given = locals()
+    from contextlib import nullcontext
     from dataclasses import replace
 
     from isotrope import gate
+    from isotrope.cli.fresh_folder import fresh_folder
     from isotrope.cli.inputs import sort_out
     from isotrope.cli.terminal import Bar, show_findings, show_plan
+    from isotrope.engines.choosing import Engine
     from isotrope.errors import InputError
     from isotrope.measures import get
     from isotrope.pipeline import choose, scan_source
@@ -130,7 +146,7 @@ def scan(
     from isotrope.sources.inputs import Input
     from isotrope.store import Run
 
-    reading = Input.among(given)
+    reading, where = Input.among(given), Engine.among(given)
     gates = [gate.parse(expression) for expression in fail_on or []]
     for one in gates:
         get(one.measure)
@@ -138,23 +154,26 @@ def scan(
     place = sort_out(input, model=model, text=text, corpus=corpus, vectors=vectors)
     if resume and output is None:
         raise InputError("there is nothing to resume without a run folder; name it with -o.")
-    folder = output if output is not None or json or dry_run else _fresh_folder(place.name)
+    folder = output if output is not None or json or dry_run else fresh_folder("isotrope-runs", place.name)
     run = Run(folder) if folder is not None else None
-    if run is not None:
+    if run is not None and dry_run:
         run.prepare(resume=resume)
-    with Bar(quiet=json) as bar:
+    with nullcontext() if run is None or dry_run else run.held(resume=resume), Bar(quiet=json) as bar:
         bar("opening", 0, None)
-        source = replace(reading, model=place.model, text=place.text, vectors=place.vectors).open()
-        gate.check_layers(gates, source.layers)
+        reading = replace(reading, model=place.model, text=place.text, vectors=place.vectors)
         if dry_run:
+            source = reading.open()
+            gate.check_layers(gates, source.layers)
             bar("trying the first batches", 0, None)
             estimate = plan(source, options.measures, options.wanted, report=output is not None or not json)
         else:
-            findings = scan_source(
-                source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=bar
-            )
+            with where.open(reading) as opened:
+                gate.check_layers(gates, opened.layers)
+                findings = scan_source(
+                    opened, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=bar
+                )
     if dry_run:
-        show_plan(estimate, json=json)
+        show_plan(replace(estimate, engine=where.engine), json=json)
         return
     if json:
         typer.echo(findings.to_json())
@@ -172,10 +191,3 @@ def _with(measures: str | None, more: list[str]) -> str | None:
     from isotrope.pipeline import DEFAULT_MEASURES
 
     return ",".join([measures or DEFAULT_MEASURES, *more]) if more else measures
-
-
-def _fresh_folder(name: str) -> Path:
-    """A new folder for a run that was given none."""
-    from datetime import datetime
-
-    return Path("isotrope-runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"

@@ -212,6 +212,7 @@ def _numbers(text: str, what: str, kind: type[_Number]) -> list[_Number]:
 def _run(run: Any, name: str, given: dict[str, Any]) -> None:
     """Carry a study out, and say what it found."""
     from isotrope.cli.evaluation_words import listed
+    from isotrope.cli.fresh_folder import fresh_folder
     from isotrope.cli.terminal import Bar, warnings_told
     from isotrope.errors import InputError
 
@@ -219,7 +220,7 @@ def _run(run: Any, name: str, given: dict[str, Any]) -> None:
     json, output, models = given.pop("json"), given.pop("output"), given.pop("models")
     if given["resume"] and output is None:
         raise InputError("there is nothing to resume without the study's folder; name it with -o.")
-    folder = output or _fresh_folder(name)
+    folder = output or fresh_folder("isotrope-studies", name)
     chosen = listed(models) if isinstance(models, str) else models or []
     with Bar(quiet=json) as bar, warnings_told():
         found = run(output=folder, models=chosen, progress=bar, say=None if json else _say, **given)
@@ -259,10 +260,3 @@ def _show(found: Study) -> None:
     for part, claim in found.told:
         where = f", {claim.where}" if claim.where else ""
         out.print(Line(f"{claim.outcome} ({part}{where}): {claim.text}", _STYLES[claim.outcome]), soft_wrap=True)
-
-
-def _fresh_folder(name: str) -> Path:
-    """A new folder for a study that was given none."""
-    from datetime import datetime
-
-    return Path("isotrope-studies") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"

@@ -138,6 +138,7 @@ _READ = {"text": "text", "image": "images", "audio": "sound"}
 
 
 def _headline(findings: Findings) -> Text:
+    from isotrope.cli.engine_words import engine_words
     from isotrope.report.headline import left_out, rows, width
 
     source, count = findings.source, len(findings.layers)
@@ -155,6 +156,8 @@ def _headline(findings: Findings) -> Text:
         text.append(f"\nlayers are {source['layers_are']}", style="dim")
     if left := left_out(findings):
         text.append(f"\nleft out: {left}", style="dim")
+    for line in engine_words(findings.provenance.get("engine", {}), source):
+        text.append(f"\n{line}", style="dim")
     return text
 
 
@@ -252,6 +255,8 @@ def show_plan(plan: Plan, *, json: bool) -> None:
     from isotrope.measures.cost import duration
 
     out = console()
+    if plan.engine != "local":
+        out.print(f"engine   {plan.engine}; what follows was measured in this process alone")
     out.print(f"rows     about {plan.rows:,} for each of {plan.layers} layers of {plan.width:,} dimensions")
     out.print(f"time     about {duration(plan.seconds)}")
     out.print(f"memory   about {_bytes(plan.memory)}")

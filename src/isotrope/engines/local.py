@@ -31,7 +31,7 @@ def run(
     """
     total = source.total
     last = time.monotonic()
-    with _pool(len(source.layers)) as pool:
+    with pool_for(len(source.layers)) as pool:
         for batch in source.batches(start=collection.batches):
             collection.update(batch, pool)
             if progress is not None:
@@ -44,10 +44,10 @@ def run(
 
 
 @contextmanager
-def _pool(layers: int) -> Iterator[Executor | None]:
+def pool_for(layers: int, threads: int | None = None) -> Iterator[Executor | None]:
     """Threads for the large products of several layers, each on one core; one layer alone uses all cores by itself."""
     if layers < 2:
         yield None
         return
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         yield pool

@@ -111,7 +111,7 @@ def _entries(path: Path) -> Iterator[_Entry]:
             continue
         try:
             found = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is not JSON in line {line} ({error}); correct or remove the line.") from error
         if not isinstance(found, dict) or not isinstance(found.get("_id"), str | int):
             raise InputError(f"{path} has no object with an _id in line {line}; correct or remove the line.")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from isotrope.atomic import write_frame, write_text
 from isotrope.errors import InputError
 from isotrope.evaluation.glue_methods import ALPHAS, Method
 from isotrope.evaluation.glue_methods import methods as parse_methods
@@ -15,11 +16,11 @@ from isotrope.evaluation.glue_result import GlueEvaluation
 from isotrope.evaluation.glue_runs import prepare, read_runs, refuse_other, write_run
 from isotrope.evaluation.glue_tasks import TaskData, glue_folder, read_task, read_tasks
 from isotrope.evaluation.training import Training
+from isotrope.locks import held
 from isotrope.pipeline import Progress
-from isotrope.provenance import provenance
+from isotrope.provenance import begin, provenance
 from isotrope.sources.models import Loaded, load
 from isotrope.sources.onnx_layers import refuse_graph
-from isotrope.store import write_frame, write_text
 
 #: What S-BERT learns from: natural-language inference, the first of these that is there.
 _PAIRS = ("mnli", "rte")
@@ -61,7 +62,7 @@ def evaluate_glue(
     `isotrope.evaluation.training.Training`. output: a folder in which each finished run becomes a file at once;
     `resume` goes on with it. Paper: Yan et al. 2022, Tables 2, 3, 5 and 6.
     """
-    given, started, told = locals(), datetime.now(timezone.utc), progress or (lambda *_: None)
+    given, started, told = locals(), begin(), progress or (lambda *_: None)
     training = Training(**{f.name: given[f.name] for f in fields(Training)})
     if seeds < 1 or not 0 <= seed < 2**31 - seeds:
         raise InputError(f"got {seeds} seeds from {seed} on, expected at least one, and numbers below {2**31 - 1:,}.")
@@ -70,41 +71,48 @@ def evaluate_glue(
     found = read_tasks(tasks, data)
     pairs = _pairs(found, data) if any(method.first == "sbert" for method in tried) else None
     folder = None if output is None else Path(output)
-    earlier = [] if folder is None else prepare(folder, resume=resume)
-    told("loading the model", 0, None)
-    options = {"revision": revision, "device": device, "trust_remote_code": trust_remote_code}
-    loaded = model if isinstance(model, Loaded) else pretrained(model, **options)
-    elsewhere = {} if softdecay_block == -1 else {"softdecay_block": softdecay_block}
-    settings = {task.task.name: _settings(loaded, task, training) | elsewhere for task in found}
-    for name, same in settings.items():
-        refuse_other(earlier, name, same)
-    runs = {run.key: run for run in earlier}
-    from isotrope.evaluation.glue_training import pretrained_spectra, train
+    with nullcontext() if folder is None else held(folder):
+        earlier = [] if folder is None else prepare(folder, resume=resume)
+        told("loading the model", 0, None)
+        options = {"revision": revision, "device": device, "trust_remote_code": trust_remote_code}
+        loaded = model if isinstance(model, Loaded) else pretrained(model, **options)
+        elsewhere = {} if softdecay_block == -1 else {"softdecay_block": softdecay_block}
+        settings = {task.task.name: _settings(loaded, task, training) | elsewhere for task in found}
+        for name, same in settings.items():
+            refuse_other(earlier, name, same)
+        runs = {run.key: run for run in earlier}
+        from isotrope.evaluation.glue_training import pretrained_spectra, train
 
-    before = {}
-    for number in range(seed, seed + seeds):
-        for task in found:
-            for method in tried:
-                name = task.task.name
-                if (name, method.name, number) in runs:
-                    continue
-                if name not in before:
-                    before[name] = pretrained_spectra(loaded, task, training)
-                made = train(loaded, task, method, number, training, pairs, _stages(told, name, method, number))
-                first = {"pairs": pairs.task.name} if pairs is not None and method.first == "sbert" else {}
-                run = replace(
-                    made, spectra={"pretrained": before[name]} | made.spectra, settings=settings[name] | first
-                )
-                runs[run.key] = run
-                if folder is not None:
-                    write_run(folder, run)
-    names, labels = {task.task.name for task in found}, {method.name for method in tried}
-    asked = [run for run in runs.values() if run.task in names and run.method in labels]
-    what = {"model": loaded.name, "revision": loaded.revision, "seed": seed, "seeds": seeds, "data": str(data or "")}
-    facts = provenance(started, what | asdict(training), 0)
-    if folder is not None:
-        _write_tables(folder, GlueEvaluation.of(read_runs(folder), facts))
-    return GlueEvaluation.of(asked, facts)
+        before = {}
+        for number in range(seed, seed + seeds):
+            for task in found:
+                for method in tried:
+                    name = task.task.name
+                    if (name, method.name, number) in runs:
+                        continue
+                    if name not in before:
+                        before[name] = pretrained_spectra(loaded, task, training)
+                    made = train(loaded, task, method, number, training, pairs, _stages(told, name, method, number))
+                    first = {"pairs": pairs.task.name} if pairs is not None and method.first == "sbert" else {}
+                    run = replace(
+                        made, spectra={"pretrained": before[name]} | made.spectra, settings=settings[name] | first
+                    )
+                    runs[run.key] = run
+                    if folder is not None:
+                        write_run(folder, run)
+        names, labels = {task.task.name for task in found}, {method.name for method in tried}
+        asked = [run for run in runs.values() if run.task in names and run.method in labels]
+        what = {
+            "model": loaded.name,
+            "revision": loaded.revision,
+            "seed": seed,
+            "seeds": seeds,
+            "data": str(data or ""),
+        }
+        facts = provenance(started, what | asdict(training), 0)
+        if folder is not None:
+            _write_tables(folder, GlueEvaluation.of(read_runs(folder), facts))
+        return GlueEvaluation.of(asked, facts)
 
 
 def _write_tables(folder: Path, result: GlueEvaluation) -> None:

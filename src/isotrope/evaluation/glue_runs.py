@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from isotrope.atomic import told, write_text
 from isotrope.errors import StoreError
 from isotrope.evaluation.glue_methods import METHODS, family
 from isotrope.evaluation.glue_tasks import TASKS
-from isotrope.store import told, write_text
 
 _FORMAT = 1
 
@@ -104,7 +104,7 @@ def _read(path: Path) -> GlueRun:
         run = GlueRun(**{name: value for name, value in found.items() if name in known})
         if run.task not in TASKS or family(run.method) not in METHODS:
             raise ValueError(run.key)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(f"{str(path)!r} is damaged; delete it and continue with --resume.") from error
     if version != _FORMAT:
         raise StoreError(f"{str(path)!r} has format {version!r}, this isotrope reads {_FORMAT}; update isotrope.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -12,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from isotrope.engines.choosing import Engine, engine_of
 from isotrope.errors import InputError
 from isotrope.evaluation.beir import RetrievalSet, open_set
 from isotrope.evaluation.differences import point_differences
@@ -22,7 +22,7 @@ from isotrope.evaluation.search import NOTHING, search
 from isotrope.evaluation.significance import Compared, compare
 from isotrope.evaluation.treatments import OWN, RAW, Treatment, treatments
 from isotrope.pipeline import Progress
-from isotrope.provenance import provenance
+from isotrope.provenance import begin, provenance
 from isotrope.repairs import Repair
 from isotrope.row_files import write_rows
 from isotrope.sources.arrays import ArraySource
@@ -53,6 +53,10 @@ def evaluate_retrieval(
     batch_size: int | None = None,
     max_length: int | None = None,
     device: str = "auto",
+    engine: str = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    gpus_per_worker: float = 0.0,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> RetrievalEvaluation:
@@ -64,48 +68,50 @@ def evaluate_retrieval(
     ("query: "); texts that a repair is fitted on are read as documents. layers: averaged, by default the last, and
     pooling the mean; without both a sentence-transformers model is taken as it is, the space "encoded". The first score
     is that without a repair, and the differences are to it. Memory does not grow with the documents but
-    for their ids; their rows are in a temporary file meanwhile.
+    for their ids; their rows are in a temporary file meanwhile. engine, address, workers, gpus_per_worker: where
+    the model runs, see `isotrope.engines.choosing`.
     """
-    given, started, told = locals(), datetime.now(timezone.utc), progress or (lambda *_: None)
+    given, started, told = locals(), begin(), progress or (lambda *_: None)
     if not 0 <= seed < 2**31:
         raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
     told("reading the set", 0, None)
     found = open_set(data, split)
     tried = treatments(repairs, seed=seed, model=EMBEDDED if model is None else str(model))
     corpus = None if isinstance(fit_text, str) and fit_text == OWN else open_corpus(fit_text)
-    encoder = Encoder(Input.among(given))
-    told("loading the model", 0, None)
-    width = encoder(["width"]).shape[1]
-    for treatment in tried:
-        treatment.refuse_width(width)
-    if corpus is not None and not all(treatment.ready for treatment in tried):
-        name = str(fit_text) if isinstance(fit_text, (str, Path)) else corpus.name
-        rows = encoder.of(_with_prompt(corpus, document_prompt), partial(told, f"encoding {name}"))
-        tried = [treatment.fit(rows, name, name) for treatment in tried]
-    queries = encoder([query_prompt + text for text in found.queries.values()], partial(told, "encoding queries"))
-    with TemporaryDirectory(prefix="isotrope-") as folder:
-        path = Path(folder) / "documents.npy"
-        write_rows(path, _encoded(found, encoder, document_prompt, partial(told, "encoding documents")))
-        notes = [*found.notes, *_not_finite("documents", _blocks(path)), *_not_finite("queries", [queries])]
-        by_query, fitted = {}, []
+    with Engine.among(given).encoder(Input.among(given)) as encoder:
+        told("loading the model", 0, None)
+        width = encoder(["width"]).shape[1]
         for treatment in tried:
-            told(f"searching with {treatment.name}", 0, None)
-            fitted.append(treatment.fit(ArraySource(path), OWN, f"the documents of {found.name}"))
-            by_query[treatment.name] = _scores(found, fitted[-1], queries, path)
-    compared = {
-        metric: compare({name: Mean(scores[metric]) for name, scores in by_query.items()}, seed=seed, items=found.name)
-        for metric in by_query[tried[0].name]
-    }
-    prompts = {"query_prompt": query_prompt, "document_prompt": document_prompt}
-    return RetrievalEvaluation(
-        [_score(found.name, compared, treatment, encoder) for treatment in fitted],
-        point_differences({RAW: {found.name: compared}}),
-        len(found.documents),
-        notes,
-        list(found.queries),
-        by_query,
-        provenance(started, {"seed": seed, "data": str(data), "split": split} | prompts, 0),
-    )
+            treatment.refuse_width(width)
+        if corpus is not None and not all(treatment.ready for treatment in tried):
+            name = str(fit_text) if isinstance(fit_text, (str, Path)) else corpus.name
+            rows = encoder.of(_with_prompt(corpus, document_prompt), partial(told, f"encoding {name}"))
+            tried = [treatment.fit(rows, name, name) for treatment in tried]
+        queries = encoder([query_prompt + text for text in found.queries.values()], partial(told, "encoding queries"))
+        with TemporaryDirectory(prefix="isotrope-") as folder:
+            path = Path(folder) / "documents.npy"
+            write_rows(path, _encoded(found, encoder, document_prompt, partial(told, "encoding documents")))
+            notes = [*found.notes, *_not_finite("documents", _blocks(path)), *_not_finite("queries", [queries])]
+            by_query, fitted = {}, []
+            for treatment in tried:
+                told(f"searching with {treatment.name}", 0, None)
+                fitted.append(treatment.fit(ArraySource(path), OWN, f"the documents of {found.name}"))
+                by_query[treatment.name] = _scores(found, fitted[-1], queries, path)
+        compared = {
+            metric: compare({name: Mean(by[metric]) for name, by in by_query.items()}, seed=seed, items=found.name)
+            for metric in by_query[tried[0].name]
+        }
+        prompts = {"query_prompt": query_prompt, "document_prompt": document_prompt}
+        return RetrievalEvaluation(
+            [_score(found.name, compared, treatment, encoder) for treatment in fitted],
+            point_differences({RAW: {found.name: compared}}),
+            len(found.documents),
+            notes,
+            list(found.queries),
+            by_query,
+            provenance(started, {"seed": seed, "data": str(data), "split": split} | prompts, 0)
+            | {"engine": engine_of(encoder)},
+        )
 
 
 def _with_prompt(corpus: Corpus, prompt: str) -> Corpus:
@@ -130,7 +136,7 @@ def _told_of_all(tell: Tell, before: int, total: int, done: int, _: int) -> None
 
 def _blocks(path: Path) -> Iterator[Rows]:
     """The rows of a file, some at a time."""
-    rows = np.load(path, mmap_mode="r")
+    rows = np.load(path, mmap_mode="r", allow_pickle=False)
     return (np.asarray(rows[i : i + _AT_ONCE]) for i in range(0, len(rows), _AT_ONCE))
 
 
@@ -159,7 +165,7 @@ def _score(name: str, compared: dict[str, Compared], treatment: Treatment, encod
     main = scores["ndcg_at_10"]
     return RetrievalScore(
         set=name,
-        model=encoder.loaded.name,
+        model=encoder.name,
         repair=treatment.name,
         layers=encoder.layers,
         pooling=encoder.pooling,

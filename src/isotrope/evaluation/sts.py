@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from isotrope.engines.choosing import Engine, engine_of
 from isotrope.errors import InputError
 from isotrope.evaluation.differences import point_differences
 from isotrope.evaluation.metrics import CORRELATIONS, Correlation, Vector
@@ -17,7 +17,7 @@ from isotrope.evaluation.significance import Compared, average, compare
 from isotrope.evaluation.sts_result import StsEvaluation, StsScore
 from isotrope.evaluation.treatments import OWN, RAW, Treatment, treatments
 from isotrope.pipeline import Progress
-from isotrope.provenance import provenance
+from isotrope.provenance import begin, provenance
 from isotrope.repairs import Repair
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.encoded import has_pipeline
@@ -57,6 +57,10 @@ def evaluate_sts(
     batch_size: int | None = None,
     max_length: int | None = None,
     device: str = "auto",
+    engine: str = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    gpus_per_worker: float = 0.0,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> StsEvaluation:
@@ -68,9 +72,10 @@ def evaluate_sts(
     to; "none" for no repair. fit_text: "own", or any text that a scan reads. layers: averaged; by default the last, or
     for the protocol "paper" 1 and last. Without layers and pooling (by default the mean) a sentence-transformers model
     is taken as it is, the space "encoded". protocol: "concatenated" (one correlation over all pairs of a set; Gao et
-    al. 2021) or "paper" (the plain mean over a year's subsets; Yan et al. 2022).
+    al. 2021) or "paper" (the plain mean over a year's subsets; Yan et al. 2022). engine, address, workers,
+    gpus_per_worker: where the model runs, see `isotrope.engines.choosing`.
     """
-    given, started, told = locals(), datetime.now(timezone.utc), progress or (lambda *_: None)
+    given, started, told = locals(), begin(), progress or (lambda *_: None)
     if not 0 <= seed < 2**31:
         raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
     found = read_sets(sets, data, protocol)
@@ -82,41 +87,43 @@ def evaluate_sts(
     corpus = None if isinstance(fit_text, str) and fit_text == OWN else open_corpus(fit_text)
     own = pooling is None and protocol == "concatenated" and has_pipeline(model, revision)
     default = "all" if own or (pooling and parse(pooling).layers) else LAYERS[protocol]
-    encoder = Encoder(Input.among(given | {"layers": default if layers is None else layers}))
-    told("loading the model", 0, None)
-    width = encoder(found[0].sentences[:1]).shape[1]
-    for treatment in tried:
-        treatment.refuse_width(width)
-    if corpus is not None and not all(treatment.ready for treatment in tried):
-        name = str(fit_text) if isinstance(fit_text, (str, Path)) else corpus.name
-        rows = encoder.of(corpus, partial(told, f"encoding {name}"))
-        tried = [treatment.fit(rows, name, name) for treatment in tried]
-    found_by: dict[str, dict[str, Both]] = {reference: {} for reference in references}
-    for pairs in found:
-        rows = encoder(pairs.sentences, partial(told, f"encoding {pairs.name}"))
-        told(f"comparing on {pairs.name}", 0, None)
-        fitted = [treatment.fit(rows, OWN, f"the sentences of {pairs.name}") for treatment in tried]
-        every = {treatment.name: cosines(treatment(rows)) for treatment in fitted}
-        for reference, by_set in found_by.items():
-            by_part = _compared(
-                pairs, {reference: every[reference]} | every, seed
-            )  # the first is what others differ from
-            by_set |= by_part | {pairs.name: _average(list(by_part.values()))}
-    if len(found) > 1:
-        for by_set in found_by.values():
-            by_set[MEAN] = _average([by_set[pairs.name] for pairs in found])
-    settings = {"seed": seed, "protocol": protocol, "sets": [pairs.name for pairs in found], "data": str(data or "")}
-    return StsEvaluation(
-        protocol,
-        [
-            _score(name, both, treatment, encoder)
-            for name, both in found_by[references[0]].items()
-            for treatment in fitted
-        ],
-        point_differences(found_by),
-        {pairs.name: pairs.left_out for pairs in found if pairs.left_out},
-        provenance(started, settings, 0),
-    )
+    reading = Input.among(given | {"layers": default if layers is None else layers})
+    with Engine.among(given).encoder(reading) as encoder:
+        told("loading the model", 0, None)
+        width = encoder(found[0].sentences[:1]).shape[1]
+        for treatment in tried:
+            treatment.refuse_width(width)
+        if corpus is not None and not all(treatment.ready for treatment in tried):
+            name = str(fit_text) if isinstance(fit_text, (str, Path)) else corpus.name
+            rows = encoder.of(corpus, partial(told, f"encoding {name}"))
+            tried = [treatment.fit(rows, name, name) for treatment in tried]
+        found_by: dict[str, dict[str, Both]] = {reference: {} for reference in references}
+        for pairs in found:
+            rows = encoder(pairs.sentences, partial(told, f"encoding {pairs.name}"))
+            told(f"comparing on {pairs.name}", 0, None)
+            fitted = [treatment.fit(rows, OWN, f"the sentences of {pairs.name}") for treatment in tried]
+            every = {treatment.name: cosines(treatment(rows)) for treatment in fitted}
+            for reference, by_set in found_by.items():
+                by_part = _compared(
+                    pairs, {reference: every[reference]} | every, seed
+                )  # the first is what others differ from
+                by_set |= by_part | {pairs.name: _average(list(by_part.values()))}
+        if len(found) > 1:
+            for by_set in found_by.values():
+                by_set[MEAN] = _average([by_set[pairs.name] for pairs in found])
+        names = [pairs.name for pairs in found]
+        settings = {"seed": seed, "protocol": protocol, "sets": names, "data": str(data or "")}
+        return StsEvaluation(
+            protocol,
+            [
+                _score(name, both, treatment, encoder)
+                for name, both in found_by[references[0]].items()
+                for treatment in fitted
+            ],
+            point_differences(found_by),
+            {pairs.name: pairs.left_out for pairs in found if pairs.left_out},
+            provenance(started, settings, 0) | {"engine": engine_of(encoder)},
+        )
 
 
 def cosines(rows: Rows) -> Vector:
@@ -157,7 +164,7 @@ def _score(name: str, both: Both, treatment: Treatment, encoder: Encoder) -> Sts
     spearman, pearson = (both[kind].scores[treatment.name] for kind in CORRELATIONS)
     return StsScore(
         set=name,
-        model=encoder.loaded.name,
+        model=encoder.name,
         repair=treatment.name,
         layers=encoder.layers,
         pooling=encoder.pooling,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope import __version__
+from isotrope.atomic import write_folder, write_text
 from isotrope.errors import InputError, MissingExtra
 from isotrope.integrations.fewer_blocks import drop_blocks
 from isotrope.integrations.linear_map import ALLOWED, affine_of, rounding, shift_weight_offset, weight_and_bias
@@ -29,7 +30,6 @@ from isotrope.sources.pooling import by_position, cls, last, maximum, mean
 from isotrope.sources.states import Ids, Mask
 from isotrope.sources.text import TextSource
 from isotrope.sources.token_weights import vocabulary
-from isotrope.store import write_folder, write_text
 
 try:
     import torch

@@ -26,7 +26,7 @@ def drop_blocks(loaded: Loaded, state: int, ids: Ids, mask: Mask) -> int:
         whole.keep(count)
         try:
             after = hidden_states(loaded, ids, mask)[0]
-        except Exception:  # whatever a model raises that cannot do without its last blocks
+        except Exception:  # nosec B112  # whatever a model raises that cannot do without its last blocks
             continue
         if len(after) == count + 1 and all(map(torch.equal, before[: state + 1], after)):
             return count

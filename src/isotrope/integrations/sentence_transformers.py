@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from isotrope.atomic import write_folder, write_text
 from isotrope.errors import InputError, MissingExtra, StoreError
 from isotrope.integrations.linear_map import affine_of, weight_and_bias
 from isotrope.repairs import Affine, Repair, load_repair
 from isotrope.repairs.linear import LinearRepair
-from isotrope.store import write_folder, write_text
 
 try:
     import torch

@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from isotrope.atomic import write_text
 from isotrope.errors import InputError
 from isotrope.sources.models import Loaded, quiet
-from isotrope.store import write_text
+
+#: What a tokenizer is asked for, and need not give.
+_TYPES = "return_token_type_ids"
 
 
 def write_transformer(
@@ -34,9 +37,7 @@ def write_transformer(
         # Said outright: else texts for a chat model would be put into its chat template.
         "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
         "module_output_name": "token_embeddings",
-        "processing_kwargs": {
-            "text": {"padding_side": "right", "return_token_type_ids": False, "return_attention_mask": True}
-        },
+        "processing_kwargs": {"text": {"padding_side": "right", _TYPES: False, "return_attention_mask": True}},
     }
     if not unpad:
         config["unpad_inputs"] = False

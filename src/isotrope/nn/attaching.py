@@ -22,7 +22,7 @@ NAME = "softdecay"
 #: Where a model's config keeps how the layer was attached.
 SETTINGS = "isotrope_softdecay"
 
-_PASS = "_isotrope_pass"
+_PASS = "_isotrope_pass"  # nosec B105  # a forward pass, no password
 
 
 def attach(

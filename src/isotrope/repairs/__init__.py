@@ -2,7 +2,7 @@
 
 from isotrope.repairs.affine import Affine
 from isotrope.repairs.all_but_the_top import AllButTheTop
-from isotrope.repairs.applying import apply_to_file
+from isotrope.repairs.applying import apply_to_file, apply_to_store
 from isotrope.repairs.centering import Centering
 from isotrope.repairs.clusters import ClusterIsotropy
 from isotrope.repairs.collecting import saved_moments, saved_summary
@@ -28,6 +28,7 @@ __all__ = [
     "SoftDecay",
     "Whitening",
     "apply_to_file",
+    "apply_to_store",
     "load_repair",
     "named",
     "repair",

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from isotrope.atomic import read_arrays
 from isotrope.errors import InputError
 from isotrope.quantization.threads import threads
 from isotrope.repairs.rows import is_tensor, matrix
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Batch, Layer, Source
 from isotrope.statistics import Block, Moments, Summary, block
-from isotrope.store import Run, read_arrays
+from isotrope.store import Run
 
 #: Batches that are worked on or wait their turn: enough for every core, few in memory.
 _AHEAD = 4
@@ -39,9 +41,14 @@ def collect(X: Any, *, of_unit_rows: bool = False) -> tuple[Moments, list[dict[s
             raise InputError("moments of rows do not say those of unit rows; fit on the rows, or with normalize=False.")
         return X, []
     source, described = source_of(X)
-    moments = Moments.empty(source.width)
-    for part in _side_by_side(source, _unit if of_unit_rows else _as_they_are):
-        moments += part
+    prepared = _unit if of_unit_rows else _as_they_are
+    elsewhere = getattr(source, "summed", None)
+    if elsewhere is not None:
+        moments: Moments = elsewhere(partial(_moments, source.width, prepared))
+    else:
+        moments = Moments.empty(source.width)
+        for part in _side_by_side(source, prepared):
+            moments += part
     if moments.nonfinite:
         total = moments.n + moments.zero + moments.nonfinite
         raise InputError(
@@ -61,14 +68,27 @@ def saved_summary(run: str | Path, layer: Layer | None = None) -> Summary:
 
     layer: as the run names it; a run of a single layer needs none.
     """
-    files = Run(run).statistics()
+    opened = Run(run)
+    files = opened.statistics()
     layers = list(dict.fromkeys(found for _, found, _ in files))
     wanted = layers[0] if layer is None and len(layers) == 1 else layer
     if wanted not in layers:
         names = ", ".join(map(str, layers))
         raise InputError(f"the run {str(run)!r} has the layers {names}, got {layer!r}; name one of them.")
-    first, *others = (Summary.from_arrays(read_arrays(path)) for _, found, path in files if found == wanted)
+    paths = [path for _, found, path in files if found == wanted]
+    for path in paths:
+        opened.verify(path)
+    first, *others = (Summary.from_arrays(read_arrays(path)) for path in paths)
     return sum(others, start=first)
+
+
+def _moments(width: int, prepared: Callable[[Block], Block], batches: Iterable[Batch], _: Any) -> Moments:
+    """Moments of the rows of some batches, each of one layer or, where nothing could be used, of none."""
+    moments = Moments.empty(width)
+    for batch in batches:
+        for rows in batch.layers.values():
+            moments += Moments.of(prepared(block(rows, batch.rows)))
+    return moments
 
 
 def _side_by_side(source: Source, prepared: Callable[[Block], Block]) -> Iterator[Moments]:
@@ -81,7 +101,8 @@ def _side_by_side(source: Source, prepared: Callable[[Block], Block]) -> Iterato
     with threads() as pool:
         begun: deque[Future[Moments]] = deque()
         for batch in source.batches():
-            begun.append(pool.submit(of, batch))
+            if batch.layers:  # none where nothing could be used
+                begun.append(pool.submit(of, batch))
             if len(begun) > _AHEAD:
                 yield begun.popleft().result()
         while begun:

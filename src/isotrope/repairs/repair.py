@@ -128,6 +128,19 @@ def load_repair(folder: str | Path, *, width: int | None = None, model: str | No
     width: of the rows that it is for; another is refused. model: whose rows it is for; another is warned of.
     """
     facts, arrays = saved.read(folder)
+    try:
+        return _restored(folder, facts, arrays, width, model)
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+        raise saved.changed(Path(folder)) from error
+
+
+def _restored(
+    folder: str | Path,
+    facts: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    width: int | None,
+    model: str | None,
+) -> Repair:
     if facts["repair"] == "affine":
         raise InputError(f"{str(folder)!r} holds a bare map; use Affine.load.")
     if width is not None and width != facts["width"]:

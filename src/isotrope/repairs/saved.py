@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope import __version__
+from isotrope.atomic import read_arrays, told, write_arrays, write_folder, write_text
 from isotrope.errors import StoreError
-from isotrope.store import read_arrays, told, write_arrays, write_folder, write_text
+from isotrope.secrets import masked_facts
 
 FORMAT = 1
 CONFIG, ARRAYS = "config.json", "repair.safetensors"
@@ -28,7 +29,9 @@ def write(
     _refuse_occupied(target, overwrite)
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     # Once to JSON and back, so that what is hashed is what will be read.
-    config = json.loads(json.dumps({"format": FORMAT, **facts, "saved": now, "isotrope": __version__}, default=_plain))
+    config = json.loads(
+        json.dumps({"format": FORMAT, **masked_facts(facts), "saved": now, "isotrope": __version__}, default=_plain)
+    )
 
     def fill(beside: Path) -> None:
         write_arrays(beside / ARRAYS, arrays)
@@ -47,15 +50,15 @@ def read(folder: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         with told(path / CONFIG):
             config = json.loads((path / CONFIG).read_bytes())
         version, checksum = config["format"], config.pop("checksum")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _changed(path) from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise changed(path) from error
     if isinstance(version, int) and version > FORMAT:
         raise StoreError(
             f"the repair in {str(folder)!r} has format {version}, this isotrope reads up to {FORMAT}; "
             "update isotrope (pip install -U isotrope)."
         )
     if not (path / ARRAYS).is_file() or _checksum(config, path / ARRAYS) != checksum:
-        raise _changed(path)
+        raise changed(path)
     return config, read_arrays(path / ARRAYS)
 
 
@@ -82,7 +85,8 @@ def _checksum(config: Mapping[str, Any], arrays: Path) -> str:
     return digest.hexdigest()
 
 
-def _changed(path: Path) -> StoreError:
+def changed(path: Path) -> StoreError:
+    """The error for a folder that is not as it was written."""
     return StoreError(f"the repair saved in {str(path)!r} was cut short or edited; fit and save it again.")
 
 

@@ -39,8 +39,10 @@ def beside(folder: Path) -> dict[str, Any]:
 
 def _json(path: Path, notes: list[str]) -> Any:
     try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        found = json.loads(path.read_bytes())
+        json.dumps(found, allow_nan=False)  # JSON itself knows no infinity, Python's reader does
+        return found
+    except (OSError, ValueError, RecursionError):
         notes.append(f"{path.name} lies in the run folder, and could not be read as JSON.")
         return None
 
@@ -76,7 +78,7 @@ def _scores(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _table(title: str, rows: Any) -> list[dict[str, Any]]:
     """Rows as columns and cells; columns that are empty throughout are left out."""
-    lines = [row for row in rows if isinstance(row, dict)][:_MOST]
+    lines = [row for row in rows if isinstance(row, dict)][:_MOST] if isinstance(rows, list) else []
     names = list(dict.fromkeys(str(name) for row in lines for name in row))
     columns = [name for name in names if any(row.get(name) not in (None, "") for row in lines)]
     if not columns:

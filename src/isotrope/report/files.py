@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+from isotrope.atomic import write_text
 from isotrope.comparison import compare
 from isotrope.findings import Findings
+from isotrope.locks import held
 from isotrope.report.document import document, page_data
 from isotrope.report.packing import finite
 from isotrope.report.page import page
-from isotrope.report.place import place
-from isotrope.report.prepare import Progress, prepare
-from isotrope.store import Run, write_text
+from isotrope.report.place import has_places, place
+from isotrope.report.prepare import Progress, prepare, prepared
+from isotrope.store import Run
 
 NAME = "report.html"
 
@@ -46,16 +49,29 @@ def write_report(
     'report.html'
     """
     if isinstance(source, Findings):
-        findings, folder = source, None
-    else:
-        run = source if isinstance(source, Run) else Run(source)
-        findings, folder = run.findings(), run.folder
+        target = Path(path or NAME)
+        _write(source, None, target, progress)
+        return target
+    run = source if isinstance(source, Run) else Run(source)
+    target = run.folder / NAME if path is None else Path(path)
+    within = target.resolve().is_relative_to(run.folder.resolve())
+    with _settled(run, lambda found: within or not prepared(found) or (tsne and not has_places(found))) as findings:
         prepare(run, findings, progress)
         if tsne:
             place(run, findings, progress)
-    target = Path(path) if path is not None else (folder or Path()) / NAME
-    _write(findings, folder, target, progress)
+        _write(findings, run.folder, target, progress)
     return target
+
+
+@contextmanager
+def _settled(run: Run, adds: Callable[[Findings], bool]) -> Iterator[Findings]:
+    """What a run found; where something is to be added to its folder, kept from all other processes meanwhile."""
+    findings = run.findings()
+    if not adds(findings):
+        yield findings
+        return
+    with held(run.folder):
+        yield run.findings()  # another process may have added to it until now
 
 
 def _write(findings: Findings, folder: Path | None, target: Path, progress: Progress) -> None:
@@ -73,10 +89,12 @@ def write_comparison(
 ) -> Path:
     """Write the report of several runs side by side; what changed is told from the first to each of the others."""
     opened = [run if isinstance(run, Run) else Run(run) for run in runs]
-    found = [run.findings() for run in opened]
-    changes = compare(found)
-    for run, findings in zip(opened, found, strict=True):
-        prepare(run, findings, progress)
+    changes = compare([run.findings() for run in opened])
+    found = []
+    for run in opened:
+        with _settled(run, lambda findings: not prepared(findings)) as findings:
+            prepare(run, findings, progress)
+            found.append(findings)
     names = _names([run.folder for run in opened])
     progress("writing the comparison", 0, None)
     documents = [document(f, name, run.folder) for f, name, run in zip(found, names, opened, strict=True)]

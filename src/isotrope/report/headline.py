@@ -14,7 +14,7 @@ _OTHERS = ("isoscore", "explained_variance_1", "sequence_uniformity", "outlier_d
 
 #: What a source may have read, and what it may have counted and left out.
 _UNITS = ("texts", "images", "sounds")
-_LEFT_OUT = ("broken_images", "broken_sounds", "silent_windows", "short_windows")
+_LEFT_OUT = ("broken_images", "broken_sounds", "silent_windows", "short_windows", "skipped_shards")
 
 #: Verdicts that say nothing of the space.
 UNTOLD = ("unknown", "too few rows")

@@ -10,13 +10,18 @@ from isotrope.report.stored import Stored
 from isotrope.store import Run
 
 
+def has_places(findings: Findings) -> bool:
+    """Whether a run has maps by t-SNE, or no rows to make them of."""
+    maps = findings.tables.get("maps")
+    return maps is None or "tried" not in findings.tables or bool((maps["map"] == "tsne").any())
+
+
 def place(run: Run, findings: Findings, progress: Progress) -> None:
     """Add the maps by t-SNE to those of a run whose other maps are there."""
-    maps = findings.tables.get("maps")
-    tried = findings.tables.get("tried")
-    if maps is None or tried is None or (maps["map"] == "tsne").any():
+    if has_places(findings):
         return
-    full = [layer for layer in findings.layers if str(layer) in set(tried["layer"])]
+    maps = findings.tables["maps"]
+    full = [layer for layer in findings.layers if str(layer) in set(findings.tables["tried"]["layer"])]
     stored = Stored(run)
     seed = int(findings.provenance.get("settings", {}).get("seed", 0))
     parts = [maps]

@@ -18,7 +18,7 @@ from isotrope.report.stored import Stored, shortened
 from isotrope.report.tried import ROWS, settings, tried
 from isotrope.sources.batch import Layer, Rows
 from isotrope.statistics import Sample, Summary
-from isotrope.store import Run, write_frame
+from isotrope.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,9 +58,14 @@ def seconds(layers: int, d: int) -> float:
     return slowness() * (full * _SECONDS_FULL + thin * _SECONDS_THIN) * (d / _SECONDS_WIDTH) ** 2
 
 
+def prepared(findings: Findings) -> bool:
+    """Whether a run has the tables that `prepare` makes."""
+    return "coordinates" in findings.tables  # the last to be written
+
+
 def prepare(run: Run, findings: Findings, progress: Progress) -> None:
     """Work out the tables that are not there yet, write them into the run folder and add them to the findings."""
-    if "coordinates" in findings.tables:  # the last to be written
+    if prepared(findings):
         return
     stored, full = Stored(run), chosen(findings)
     seed = int(findings.provenance.get("settings", {}).get("seed", 0))
@@ -88,7 +93,7 @@ def add(run: Run, findings: Findings, made: Mapping[str, Sequence[pd.DataFrame]]
 
     for name in sorted(made, key=lambda name: name == "coordinates"):
         table: pd.DataFrame = pd.concat(made[name], ignore_index=True)
-        write_frame(run.folder / "tables" / f"{name}.parquet", table)
+        run.add_table(name, table)
         findings.tables[name] = table
 
 

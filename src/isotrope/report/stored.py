@@ -7,10 +7,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from isotrope.atomic import told
 from isotrope.errors import StoreError
 from isotrope.sources.batch import Layer
 from isotrope.statistics import Moments, Sample, Summary
-from isotrope.store import Run, told
+from isotrope.store import Run
 
 _MOMENTS, _SAMPLE = "moments.", "sample."
 
@@ -32,6 +33,7 @@ class Stored:
     """
 
     def __init__(self, run: Run) -> None:
+        self._run = run
         self._files: dict[Layer, list[Path]] = {}
         for _, layer, path in run.statistics():
             self._files.setdefault(layer, []).append(path)
@@ -43,6 +45,8 @@ class Stored:
     def layer(self, layer: Layer, rows: int | None = None) -> Summary:
         """The moments of a layer and the first rows of its sample, which are those of the smallest hash."""
         paths = self._files[layer]
+        for path in paths:
+            self._run.verify(path)
         first, *others = (Summary.from_arrays(_read(path, rows if len(paths) == 1 else None)) for path in paths)
         for other in others:
             first += other

@@ -1,11 +1,10 @@
-"""Files of named or unnamed arrays: .npy, .npz, .safetensors and HDF5, read without loading them whole."""
+"""Files of named or unnamed arrays: .npy, .safetensors and HDF5, read without loading them whole."""
 
 from __future__ import annotations
 
+import io
 import json
 import math
-import struct
-import zipfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
@@ -33,6 +32,12 @@ from isotrope.sources.blocks import (
 #: The limit of the safetensors library itself, checked before anything of that size is allocated.
 MAX_SAFETENSORS_HEADER = 100_000_000
 
+#: The limit of numpy itself, which it checks when it has read the header.
+_MAX_NPY_HEADER = 10_000
+
+#: Times that the numbers of an HDF5 file may be more than its bytes; what is declared and not there reads as zeros.
+_MOST_UNPACKED = 10_000
+
 #: safetensors name -> (what it is, the numpy dtype of its bytes).
 _SAFETENSORS_DTYPES = {
     "F64": ("float64", "<f8"),
@@ -55,19 +60,8 @@ def open_npy(path: Path, column: str | None, group_by: str | None) -> list[Block
     """The one array of a .npy file, memory-mapped."""
     refuse_names(f"{path} is a .npy file, which", column, group_by)
     with path.open("rb") as file:
-        entry = _npy_entry(path, file, path.stat().st_size)
+        entry = npy_entry(path, file, path.stat().st_size)
     return [entry_block(str(path), entry)]
-
-
-def open_npz(path: Path, column: str | None, group_by: str | None) -> list[Block]:
-    """The arrays of a .npz file: stored members memory-mapped, compressed ones inflated one at a time."""
-    with zipfile.ZipFile(path) as archive, path.open("rb") as raw:
-        entries = {
-            member.filename.removesuffix(".npy"): _member_entry(path, archive, member, raw)
-            for member in archive.infolist()
-            if member.filename.endswith(".npy")
-        }
-    return _blocks(path, entries, column, group_by)
 
 
 def open_safetensors(path: Path, column: str | None, group_by: str | None) -> list[Block]:
@@ -81,7 +75,7 @@ def open_safetensors(path: Path, column: str | None, group_by: str | None) -> li
         header = json.loads(file.read(length))
     header.pop("__metadata__", None)
     entries = {name: _tensor_entry(path, name, header[name], 8 + length, size) for name in header}
-    return _blocks(path, entries, column, group_by)
+    return blocks_of(path, entries, column, group_by)
 
 
 def open_hdf5(path: Path, column: str | None, group_by: str | None) -> list[Block]:
@@ -92,11 +86,12 @@ def open_hdf5(path: Path, column: str | None, group_by: str | None) -> list[Bloc
     def visit(name: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset):
             # The shape of an HDF5 "null dataspace" is None; it holds no rows either way.
+            _check_declared(name, item, path.stat().st_size)
             entries[name] = Entry(item.shape or (), dtype_label(item.dtype), partial(_dataset, path, name))
 
     with h5py.File(path, "r") as file:
         file.visititems(visit)
-    return _blocks(path, entries, column and column.strip("/"), group_by and group_by.strip("/"))
+    return blocks_of(path, entries, column and column.strip("/"), group_by and group_by.strip("/"))
 
 
 def refuse_names(what: str, column: str | None, group_by: str | None) -> None:
@@ -110,7 +105,7 @@ def refuse_names(what: str, column: str | None, group_by: str | None) -> None:
         raise InputError(f"{what} holds one array without a name, so column={column!r} cannot be used: leave it out.")
 
 
-def _blocks(path: Path, entries: dict[str, Entry], column: str | None, group_by: str | None) -> list[Block]:
+def blocks_of(path: Path, entries: dict[str, Entry], column: str | None, group_by: str | None) -> list[Block]:
     """The blocks of the chosen arrays, one after the other, with their groups."""
     groups = None if group_by is None else pick(str(path), group_by, entries)
     blocks: list[Block] = []
@@ -147,42 +142,32 @@ def _choose(path: Path, entries: dict[str, Entry], column: str | None) -> dict[s
     return matrices or entries
 
 
-def _npy_entry(path: Path, file: IO[bytes], end: int) -> Entry:
+def npy_entry(path: Path, file: IO[bytes], end: int) -> Entry:
     """The array whose .npy header starts where `file` stands and whose bytes end at or before `end`."""
-    shape, fortran, dtype = _npy_header(file)
+    shape, fortran, dtype = npy_header(file)
     if dtype.hasobject:
         return Entry(shape, PICKLED, nullcontext)
     offset = file.tell()
-    _check_size(math.prod(shape) * dtype.itemsize, end - offset)
+    check_size(math.prod(shape) * dtype.itemsize, end - offset)
     order: Literal["F", "C"] = "F" if fortran else "C"
     return Entry(shape, dtype_label(dtype), partial(_map, path, dtype.str, offset, shape, order))
 
 
-def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns come first, and type of the array whose header begins where `file` stands."""
     # Version 3 exists only for structured dtypes with names beyond Latin-1, which are no vectors.
     readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     version = npy.read_magic(file)
     if version not in readers:
         raise ValueError(f"npy format version {version} is not supported")
-    shape, fortran, dtype = readers[version](file)
+    size = file.read(2 * version[0])
+    length = int.from_bytes(size, "little")
+    if length > _MAX_NPY_HEADER:
+        raise ValueError(f"its header claims {length} bytes, expected at most {_MAX_NPY_HEADER}")
+    shape, fortran, dtype = readers[version](io.BytesIO(size + file.read(length)))
     if any(n < 0 for n in shape):
         raise ValueError(f"its header claims the shape {shape}")
     return shape, fortran, dtype
-
-
-def _member_entry(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, raw: IO[bytes]) -> Entry:
-    if member.compress_type == zipfile.ZIP_STORED:
-        # The local header may be longer than the central one says, so its own lengths count.
-        raw.seek(member.header_offset + 26)
-        name_length, extra_length = struct.unpack("<HH", raw.read(4))
-        start = member.header_offset + 30 + name_length + extra_length
-        raw.seek(start)
-        return _npy_entry(path, raw, min(start + member.file_size, path.stat().st_size))
-    with archive.open(member) as file:
-        shape, _, dtype = _npy_header(file)
-        label = PICKLED if dtype.hasobject else dtype_label(dtype)
-        _check_size(math.prod(shape) * dtype.itemsize, member.file_size - file.tell())
-    return Entry(shape, label, partial(_inflate, path, member.filename))
 
 
 def _tensor_entry(path: Path, name: str, tensor: dict[str, Any], data: int, size: int) -> Entry:
@@ -193,24 +178,41 @@ def _tensor_entry(path: Path, name: str, tensor: dict[str, Any], data: int, size
         raise ValueError(f"tensor {name!r} has shape {shape} and offsets {start}, {end}")
     if stored and math.prod(shape) * np.dtype(stored).itemsize != end - start:
         raise ValueError(f"tensor {name!r} of shape {shape} and type {code} claims {end - start} bytes")
-    _check_size(end, size - data)
+    check_size(end, size - data)
     return Entry(shape, label, partial(_map, path, stored, data + start, shape, "C"))
 
 
-def _check_size(needed: int, there: int) -> None:
+def _check_declared(name: str, dataset: Any, size: int) -> None:
+    """Refuse a dataset whose shape claims far more than the file can hold, however it is packed."""
+    declared = math.prod(dataset.shape or ()) * dataset.dtype.itemsize
+    if declared > _MOST_UNPACKED * size:
+        raise ValueError(f"{name} claims the shape {dataset.shape}, the file has {size} bytes")
+
+
+def check_size(needed: int, there: int) -> None:
+    """Refuse an array that needs more bytes than there are."""
     if needed > there:
         raise ValueError(f"it is cut short: {needed} bytes of numbers expected, {max(there, 0)} found")
 
 
 def _map(
     path: Path, dtype: str, offset: int, shape: tuple[int, ...], order: Literal["F", "C"]
-) -> AbstractContextManager[NDArray[Any]]:
-    return nullcontext(np.memmap(path, dtype, "r", offset, shape, order))
+) -> AbstractContextManager[Any]:
+    if order == "F":
+        return nullcontext(np.memmap(path, dtype, "r", offset, shape, order))
+    return nullcontext(_Mapped(path, np.dtype(dtype), offset, shape))
 
 
-def _inflate(path: Path, member: str) -> AbstractContextManager[NDArray[Any]]:
-    with zipfile.ZipFile(path) as archive, archive.open(member) as file:
-        return nullcontext(npy.read_array(file, allow_pickle=False))
+class _Mapped:
+    """Slices of an array in a file, each mapped by itself: what was read does not stay with the process."""
+
+    def __init__(self, path: Path, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> None:
+        self._path, self._dtype, self._offset, self._shape = path, dtype, offset, shape
+
+    def __getitem__(self, part: slice) -> NDArray[Any]:
+        start = self._offset + part.start * math.prod(self._shape[1:]) * self._dtype.itemsize
+        shape = (part.stop - part.start, *self._shape[1:])
+        return np.memmap(self._path, self._dtype, "r", start, shape)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Vectors that someone already has: an array in memory, or files of many formats read in constant memory."""
+"""Vectors that someone already has: an array in memory, files of many formats, or a store, read in constant memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.sources.array_files import open_hdf5, open_npy, open_npz, open_safetensors, refuse_names
+from isotrope.sources.archives import open_npz
+from isotrope.sources.array_files import open_hdf5, open_npy, open_safetensors, refuse_names
+from isotrope.sources.bad_files import refuse_choice, whole_files
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.sources.blocks import NARROW, Block, Entry, Piece, dtype_label, entry_block, readable
 from isotrope.sources.provenance import file_facts
+from isotrope.sources.remote import facts_of, files_of, is_url, open_url
+from isotrope.sources.sharding import batches_per_shard
+from isotrope.sources.stores.address import FAISS_ENDING, parse, shown
+from isotrope.sources.stores.store import Store, open_store
 from isotrope.sources.table_files import open_ipc, open_parquet
 
 #: How each kind of file is opened: (path, column, group_by) -> blocks.
@@ -33,18 +40,25 @@ OPENERS: dict[str, Callable[[Path, str | None, str | None], list[Block]]] = {
     ".hdf5": open_hdf5,
 }
 
-_KNOWN = ", ".join(OPENERS)
+#: The endings of files that hold vectors.
+ENDINGS = (*OPENERS, FAISS_ENDING)
+
+_KNOWN = ", ".join(ENDINGS)
 
 _BATCH_BYTES = 4 << 20
 _MIN_BATCH_ROWS, _MAX_BATCH_ROWS = 256, 8192
 
+#: Batches of a shard at least, about 64 MiB of float32.
+_SHARD_BATCHES = 16
+
 
 class ArraySource:
-    """Rows (n, d) of an array, a torch tensor, a file, a list of files or a folder of files, in order.
+    """Rows (n, d) of an array, a torch tensor, a file, a folder of files or a store, or of a list of these, in order.
 
-    column: the array of a npz, safetensors or HDF5 file, or the column of a parquet or arrow file.
+    column: the array of a npz, safetensors or HDF5 file, or the column of a parquet or arrow file or of a store.
     group_by: a column, or an array of integers in the same file, whose values become the rows' groups.
-    batch_rows: rows per batch, by default about 4 MiB of float32. exact: float64 whatever is stored.
+    batch_rows: rows per batch, by default about 4 MiB of float32. exact: float64 whatever is stored. bad_files: "stop"
+    at a file that cannot be read, or "skip" it; `left_out` then says why, by path.
 
     >>> source = ArraySource(np.arange(6, dtype=np.float16).reshape(3, 2), batch_rows=2)
     >>> source.width, source.total
@@ -65,32 +79,59 @@ class ArraySource:
         group_by: str | None = None,
         batch_rows: int | None = None,
         exact: bool = False,
+        bad_files: str = "stop",
     ) -> None:
+        refuse_choice(bad_files)
         if batch_rows is not None and batch_rows < 1:
             raise InputError(f"batch_rows is {batch_rows}, expected at least 1: leave it out for the default.")
         self.column = column
         self.group_by = group_by
         self.paths = _paths(data)
-        self._blocks = (
-            [_memory_block(data, column, group_by)]
-            if self.paths is None
-            else [block for path in self.paths for block in _open(path, column, group_by)]
-        )
+        self._stores: dict[str, Store] = {}
+        self.left_out: dict[str, str] = {}
+        if self.paths is None:
+            self._blocks = [_memory_block(data, column, group_by)]
+        else:
+            self._blocks, self.left_out = whole_files(self.paths, self._open, bad_files)
+            self.paths = [path for path in self.paths if path not in self.left_out]
+            self._stores = {path: self._stores[path] for path in self.paths if path in self._stores}
         self.layers: list[Layer] = [0]
         self.width = _common_width(self._blocks)
         self.total = sum(block.rows for block in self._blocks)
-        self.batch_rows = batch_rows or min(_MAX_BATCH_ROWS, max(_MIN_BATCH_ROWS, _BATCH_BYTES // (4 * self.width)))
+        self.batch_rows = batch_rows or default_rows(self.width)
         narrow = not exact and all(block.dtype in NARROW for block in self._blocks)
         self.dtype = np.dtype(np.float32 if narrow else np.float64)
+
+    @property
+    def store(self) -> Store | None:
+        """The store that all rows are from, None for files and arrays."""
+        return next(iter(self._stores.values())) if len(self._stores) == len(self._blocks) == 1 else None
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """Batch number k holds the rows from k * batch_rows on, across files; earlier ones are not read."""
         row = start * self.batch_rows
+        without = sum(store.left_out for store in self._stores.values())
         for parts in _regroup(self._pieces(row), self.batch_rows):
             values, groups = self._join(parts)
             sequence = np.arange(row, row + len(values), dtype=np.uint64)
-            yield Batch({0: values}, Rows(sequence, group=groups), {"rows": len(values)})
+            counts = {"rows": len(values)}
+            if row == 0:  # what comes in no batch is counted once
+                counts |= {"rows_without_vector": without} if without else {}
+                counts |= {"bad_files": len(self.left_out)} if self.left_out else {}
+            yield Batch({0: values}, Rows(sequence, group=groups), counts)
             row += len(values)
+
+    @property
+    def _shard_batches(self) -> int:
+        return batches_per_shard(-(-self.total // self.batch_rows), least=_SHARD_BATCHES)
+
+    @property
+    def shard_size(self) -> int:
+        return self._shard_batches * self.batch_rows
+
+    def shard(self, number: int) -> Iterator[Batch]:
+        """The batches of one shard; the rows before it are not read."""
+        return islice(self.batches(number * self._shard_batches), self._shard_batches)
 
     def describe(self) -> dict[str, Any]:
         """Plain data for provenance; files of more than 64 MiB have `sha256_ends` instead of `sha256`."""
@@ -99,14 +140,23 @@ class ArraySource:
             "rows": self.total,
             "width": self.width,
             "dtype": ", ".join(sorted({block.dtype for block in self._blocks})),
-            "files": [file_facts(path) for path in self.paths or []],
+            "files": [
+                dict(self._stores[path].facts) if path in self._stores else _facts(path) for path in self.paths or []
+            ],
             "column": self.column,
             "group_by": self.group_by,
+            **({"left_out": {shown(path): why for path, why in self.left_out.items()}} if self.left_out else {}),
         }
 
     def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
         """None: vectors have no tokens."""
         return None
+
+    def _open(self, given: str) -> list[Block]:
+        if (address := parse(given)) is not None:
+            self._stores[given] = open_store(address, self.column, self.group_by)
+            return [self._stores[given].block]
+        return _open(given, self.column, self.group_by)
 
     def _pieces(self, start: int) -> Iterator[Piece]:
         for block in self._blocks:
@@ -121,6 +171,15 @@ class ArraySource:
         np.concatenate([part for part, _ in parts], out=values, casting="same_kind")
         groups = [labels for _, labels in parts if labels is not None]
         return values, np.concatenate(groups) if groups else None
+
+
+def default_rows(width: int) -> int:
+    """How many rows are read at a time: about 4 MiB of float32.
+
+    >>> default_rows(384)
+    2730
+    """
+    return min(_MAX_BATCH_ROWS, max(_MIN_BATCH_ROWS, _BATCH_BYTES // (4 * width)))
 
 
 def _counted(block: Block, start: int, size: int) -> Iterator[Piece]:
@@ -168,14 +227,20 @@ def _paths(data: Any) -> list[str] | None:
 
 
 def _files(path: str) -> list[str]:
+    if is_url(path):
+        return files_of(path, tuple(OPENERS))
     if not os.path.isdir(path):
         return [path]
     with readable(path):
         names = sorted(os.listdir(path))
-    files = [os.path.join(path, name) for name in names if _suffix(name) in OPENERS]
+    files = [os.path.join(path, name) for name in names if _suffix(name) in ENDINGS]
     if not files:
         raise InputError(f"the folder {path} holds no file of vectors, expected {_KNOWN}: check the folder.")
     return files
+
+
+def _facts(path: str) -> dict[str, Any]:
+    return facts_of(path) if is_url(path) else file_facts(path)
 
 
 def _suffix(path: str) -> str:
@@ -185,6 +250,8 @@ def _suffix(path: str) -> str:
 def _open(given: str, column: str | None, group_by: str | None) -> list[Block]:
     path = Path(given)
     opener = OPENERS.get(_suffix(given))
+    if is_url(given) and opener is not None:
+        return open_url(given, opener, column, group_by)
     if not path.is_file():
         raise InputError(f"there is no file {path}, expected a file or folder of vectors: check the path.")
     if opener is None:

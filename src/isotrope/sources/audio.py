@@ -29,6 +29,10 @@ _MASK = "return_attention_mask"
 #: A window whose largest sample is below this (80 dB below full scale) is silence.
 SILENCE = 1e-4
 
+#: Rates in Hz that are believed: resampling from one beyond them would make millions of samples of a few.
+SLOWEST, FASTEST = 1_000, 1_000_000
+
+#: Samples that are read together, of all channels.
 _BLOCK = 1 << 16
 
 #: Windows of one sound that can be told apart.
@@ -79,7 +83,9 @@ def _blocks(data: Any) -> Iterator[tuple[Samples, int]]:
         raise MissingExtra("soundfile", "audio", "reading sound") from None
     try:
         with soundfile.SoundFile(as_file(data)) as file:
-            while len(block := file.read(_BLOCK, dtype="float32", always_2d=True)):
+            if not SLOWEST <= file.samplerate <= FASTEST:
+                raise _Broken(f"a rate of {file.samplerate} Hz")
+            while len(block := file.read(max(_BLOCK // file.channels, 1), dtype="float32", always_2d=True)):
                 yield _mono(block), file.samplerate
     except (soundfile.SoundFileError, OSError, TypeError, ValueError) as error:
         raise _Broken(str(error)) from error

@@ -117,3 +117,17 @@ class Source(Protocol):
 
     def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
         """The text of token types, None where rows have no tokens."""
+
+
+class Sharded(Source, Protocol):
+    """A source whose batches can be read in numbered shards, in any order and by anyone.
+
+    One after another, the shards hold the batches of the whole pass.
+    """
+
+    @property
+    def shard_size(self) -> int:
+        """How many units (rows, texts) a shard has; the last one may have fewer."""
+
+    def shard(self, number: int) -> Iterator[Batch]:
+        """The batches of one shard; none beyond the end."""

@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from isotrope.errors import InputError
 from isotrope.sources.provenance import file_facts
+from isotrope.sources.remote import copied, is_url, told_by_url
 from isotrope.sources.text_columns import (
     WITH_COLUMNS,
     Cell,
@@ -133,6 +134,11 @@ def open_corpus(
     if unit not in UNITS:
         raise InputError(f"there is no unit {unit!r}{did_you_mean(unit, UNITS)}; choose one of: {', '.join(UNITS)}.")
     options = Options(column, split, group_by, unit)
+    if is_url(source):
+        here = copied(str(source))
+        corpus = open_corpus(here, column=column, split=split, group_by=group_by, unit=unit)
+        corpus.facts = partial(told_by_url, corpus.facts, here, str(source))
+        return corpus
     if source is None or isinstance(source, str | Path):
         corpus = NAMED.get(source, _from_place)(source, options)
     else:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.sources.batch import Batch, Layer, Rows
-from isotrope.sources.corpora import Corpus
+from isotrope.sources.corpora import Corpus, Text
 from isotrope.sources.hub import downloaded
 from isotrope.sources.models import Loaded, device_for, need, quiet, weight_files
+from isotrope.sources.sharding import Cursor, batches_per_shard
 
 #: The name of this space, where layers are named.
 ENCODED = "encoded"
@@ -75,6 +76,7 @@ class EncodedSource:
             raise InputError(f"the batch size is {batch_size}, expected at least 1.")
         self.loaded, self.corpus, self.batch_size = loaded, corpus, batch_size
         self.layers: list[Layer] = [ENCODED]
+        self._texts = Cursor(lambda: iter(corpus))
         first = next(iter(corpus))
         self.width = int(self._encode([first.text]).shape[1])
 
@@ -91,14 +93,30 @@ class EncodedSource:
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from number `start` on; earlier texts are read, but not run."""
         texts = iter(self.corpus)
-        size = self.batch_size * _PASSES
-        for _ in islice(texts, start * size):
+        for _ in islice(texts, start * self._texts_of_a_batch):
             pass
-        while some := list(islice(texts, size)):
+        yield from self._batches(texts)
+
+    def _batches(self, texts: Iterator[Text]) -> Iterator[Batch]:
+        while some := list(islice(texts, self._texts_of_a_batch)):
             rows = self._encode([text.text for text in some])
             groups = None if some[0].group is None else np.array([str(text.group) for text in some])
             known = Rows(np.array([text.id for text in some], np.uint64), group=groups)
             yield Batch({ENCODED: rows if rows.element_size() >= 4 else rows.float()}, known, {"texts": len(some)})
+
+    @property
+    def _texts_of_a_batch(self) -> int:
+        return self.batch_size * _PASSES
+
+    @property
+    def shard_size(self) -> int:
+        size = self._texts_of_a_batch
+        return size * batches_per_shard(None if self.total is None else -(-self.total // size))
+
+    def shard(self, number: int) -> Iterator[Batch]:
+        """The batches of one shard; earlier texts are read, but not run."""
+        size = self.shard_size
+        return self._batches(iter(self._texts.between(number * size, (number + 1) * size)))
 
     def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
         return None

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections import Counter
 from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError, MissingExtra
@@ -13,6 +16,12 @@ from isotrope.sources.media import Item, as_file
 from isotrope.sources.models import Loaded
 
 UNIT = "images"
+
+#: Pixels beyond which an image is not unpacked; Pillow warns from about there on.
+MOST_PIXELS = 90_000_000
+
+#: Bytes beyond which a file is not looked at.
+MOST_BYTES = 1 << 30
 
 
 def clips(loaded: Loaded, item: Item, counts: Counter[str]) -> Iterator[Clip]:
@@ -37,10 +46,22 @@ def read(data: Any) -> Any | None:
     except ImportError:
         raise MissingExtra("pillow", "vision", "reading images") from None
     try:
-        image = data if isinstance(data, Image.Image) else Image.open(as_file(data))
+        image = data if isinstance(data, Image.Image) else Image.open(_held(data))
+        if image.width * image.height > MOST_PIXELS:  # told from its header, before anything is unpacked
+            return None
         return ImageOps.exif_transpose(image).convert("RGB")
     except (OSError, ValueError, SyntaxError, TypeError, AttributeError, Image.DecompressionBombError):
         return None
+
+
+def _held(data: Any) -> Any:
+    """The bytes of an image in memory: of a file, Pillow would ask for as many as a header claims."""
+    held = as_file(data)
+    if not isinstance(held, str):
+        return held
+    if os.path.getsize(held) > MOST_BYTES:
+        raise ValueError("a file too large for an image")
+    return BytesIO(Path(held).read_bytes())
 
 
 def _inputs(loaded: Loaded, image: Any) -> dict[str, Any]:

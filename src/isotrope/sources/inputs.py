@@ -9,7 +9,7 @@ from typing import Any
 
 from isotrope.errors import InputError
 from isotrope.sources.arrays import ArraySource
-from isotrope.sources.batch import Source
+from isotrope.sources.batch import Sharded
 from isotrope.sources.corpora import Corpus, open_corpus
 from isotrope.sources.encoded import ENCODED, EncodedSource, load_pipeline
 from isotrope.sources.media import among, kind_of, open_media
@@ -56,6 +56,7 @@ class Input:
     max_length: int | None = None
     device: str = "auto"
     in_order: bool = False
+    bad_files: str = "stop"
 
     @classmethod
     def among(cls, given: Mapping[str, Any]) -> Input:
@@ -66,12 +67,14 @@ class Input:
         """
         return cls(**{f.name: given[f.name] for f in fields(cls) if f.name in given})
 
-    def open(self) -> Source:
+    def open(self) -> Sharded:
         """The source of rows; what the model reads is opened before the model, which takes longer."""
         if self.precision not in (None, "fast", "exact"):
             raise InputError(f"there is no precision {self.precision!r}; say fast or exact.")
         if self.vectors is not None:
             return self._vectors()
+        if self.bad_files != "stop":
+            raise InputError("only files of vectors can be left out; leave bad-files out.")
         modality = self.modality()
         return self._texts() if modality == "text" else self._media(modality)
 
@@ -87,7 +90,7 @@ class Input:
             return can[0]
         return among(can, self.text, column=self.column, split=self.split, group_by=self.group_by)
 
-    def _vectors(self) -> Source:
+    def _vectors(self) -> Sharded:
         if self.model is not None or self.text is not None:
             raise InputError("got vectors and also a model or a text; give the vectors alone, or model and text.")
         if self.layers not in ("all", 0, "0", -1, "-1"):
@@ -102,9 +105,10 @@ class Input:
             group_by=self.group_by,
             batch_rows=self.batch_size,
             exact=self.precision != "fast",
+            bad_files=self.bad_files,
         )
 
-    def _texts(self) -> Source:
+    def _texts(self) -> Sharded:
         try:
             corpus = open_corpus(
                 self.text, column=self.column, split=self.split, group_by=self.group_by, unit=self.unit
@@ -116,7 +120,7 @@ class Input:
             raise InputError(f"the {model} reads text and got {what}; name a model of {what}.") from error
         return self.rows_over(corpus, self.load())
 
-    def _media(self, modality: str) -> Source:
+    def _media(self, modality: str) -> Sharded:
         for f in fields(self):
             if f.name in _OF_TEXT_ALONE and getattr(self, f.name) != f.default:
                 raise InputError(f"{modality} has no use for {f.name.replace('_', '-')}; leave it out.")
@@ -153,7 +157,7 @@ class Input:
             hooks=self.hooks,
         )
 
-    def rows_over(self, corpus: Corpus, loaded: Loaded) -> Source:
+    def rows_over(self, corpus: Corpus, loaded: Loaded) -> Sharded:
         """The rows of a corpus by a model that is loaded already: hidden states, or what it encodes texts to itself."""
         if self.layers != ENCODED:
             return self.over(corpus, loaded)

@@ -14,9 +14,10 @@ from isotrope.errors import InputError
 from isotrope.sources.corpora import HUB_ID, SAVED
 from isotrope.sources.modality import WORDS
 from isotrope.sources.provenance import file_facts
+from isotrope.sources.remote import copied, is_url, told_by_url
 from isotrope.sources.text_columns import did_you_mean
 from isotrope.sources.text_datasets import dataset_rows, load_split
-from isotrope.sources.text_files import walk
+from isotrope.sources.text_files import arrow_errors, plain_rows, walk
 
 #: Endings of files.
 SUFFIXES = {
@@ -120,6 +121,11 @@ def open_media(
     what = WORDS[modality]
     if source is None:
         raise InputError(f"got no {what}; give a file, a folder, or a dataset of {what}.")
+    if is_url(source):
+        here = copied(str(source))
+        media = open_media(here, modality, column=column, split=split, group_by=group_by)
+        media.facts = partial(told_by_url, media.facts, here, str(source))
+        return media
     if _is_dataset(source):
         return _from_dataset("a dataset", source, split or str(source.split), column, group_by, modality)
     if not isinstance(source, (str, Path)):
@@ -187,15 +193,17 @@ def _from_tables(place: Path, paths: list[Path], column: str | None, group_by: s
     try:
         table = ds.dataset([str(p) for p in paths], format=form)
         total = table.count_rows()
+        columns_held = {f.name: _holds_bytes(f.type) for f in table.schema}
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{place} cannot be read as {form} ({reason}); check the file.") from error
-    chosen = _choose(str(place), {f.name: _holds_bytes(f.type) for f in table.schema}, column, group_by, modality)
+    chosen = _choose(str(place), columns_held, column, group_by, modality)
     columns = list(dict.fromkeys(filter(None, (chosen, group_by))))
 
     def read() -> Iterator[Cell]:
-        for batch in table.to_batches(columns=columns, batch_size=_ROWS, batch_readahead=1, fragment_readahead=1):
-            yield from _cells(batch.to_pylist(), chosen, group_by)
+        with arrow_errors(place):
+            for batch in table.to_batches(columns=columns, batch_size=_ROWS, batch_readahead=1, fragment_readahead=1):
+                yield from _cells(plain_rows(batch), chosen, group_by)
 
     def facts() -> dict[str, Any]:
         return {"kind": form, "path": str(place), "files": [file_facts(p) for p in paths]} | _asked(chosen, group_by)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from isotrope.sources.media import Item, Media
 from isotrope.sources.modality import WORDS
 from isotrope.sources.models import Loaded
 from isotrope.sources.pooling import parse
+from isotrope.sources.sharding import Cursor, batches_per_shard
 from isotrope.sources.speech import MOST, Heard, listen
 from isotrope.sources.states import input_of, names_of, norm_after, run
 
@@ -75,6 +76,7 @@ class MediaSource:
         if batch_size < 1:
             raise InputError(f"the batch size is {batch_size}, expected at least 1.")
         self.loaded, self.media = loaded, media
+        self._items = Cursor(lambda: iter(media))
         self.special_tokens, self.batch_size, self.in_order = special_tokens, batch_size, in_order
         self.unit = _UNITS[loaded.modality]
         self.pooling = parse(pooling) if pooling else None
@@ -130,12 +132,30 @@ class MediaSource:
     def _clips(self) -> Iterator[tuple[list[Clip], Counter[str]]]:
         """Batches of clips that are ready, and what was counted since the last one."""
         counts: Counter[str] = Counter()
-        ready = (clip for item in self.media for clip in _CLIPS[self.loaded.modality](self.loaded, item, counts))
+        items = iter(self.media)
+        for first in items:
+            yield from self._ready(chain([first], islice(items, self.shard_size - 1)), counts)
+        if counts:
+            yield [], counts.copy()
+
+    def _ready(self, items: Iterable[Item], counts: Counter[str]) -> Iterator[tuple[list[Clip], Counter[str]]]:
+        """Batches of the clips of a shard; what is counted after its last one stays in the counts."""
+        ready = (clip for item in items for clip in _CLIPS[self.loaded.modality](self.loaded, item, counts))
         for batch in alike(ready, self.batch_size, in_order=self.in_order):
             yield batch, counts.copy()
             counts.clear()
+
+    @property
+    def shard_size(self) -> int:
+        return self.batch_size * batches_per_shard(None if self.total is None else -(-self.total // self.batch_size))
+
+    def shard(self, number: int) -> Iterator[Batch]:
+        """The batches of one shard; images or sounds before it are passed over."""
+        size, counts = self.shard_size, Counter[str]()
+        for clips, counted in self._ready(self._items.between(number * size, (number + 1) * size), counts):
+            yield from self._batches(clips, counted)
         if counts:
-            yield [], counts.copy()
+            yield Batch({}, Rows(np.empty(0, np.uint64)), counts)
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from number `start` on; earlier images or sounds are read, but not run."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError, MissingExtra
+from isotrope.sources.gguf_header import check_gguf
 from isotrope.sources.hub import downloaded, hub_answers
 from isotrope.sources.modality import chosen, modalities, tower
 from isotrope.sources.model_files import check_tokenizer, check_weights, explain, forget_packing, line, unpacked
@@ -170,7 +171,7 @@ def _reads(place: _Place) -> tuple[tuple[str, ...], Any]:
 
     with quiet():
         try:
-            config = AutoConfig.from_pretrained(place.at, **place.options)
+            config = AutoConfig.from_pretrained(place.at, **place.options)  # nosec B615
             return modalities(config, _own_class(place, config)), config
         except Exception as error:  # whatever the library, the hub, the files and code of the model's own raise
             if "trust_remote_code" in str(error):
@@ -226,9 +227,9 @@ def _processor(transformers: Any, place: _Place, kind: str) -> Any:
     if kind == "image":
         need("vision", "reading images", "PIL")
         # The one that needs no torchvision: the same rows whether that is installed or not.
-        return transformers.AutoImageProcessor.from_pretrained(place.at, use_fast=False, **place.options)
+        return transformers.AutoImageProcessor.from_pretrained(place.at, use_fast=False, **place.options)  # nosec B615
     if kind == "audio":
-        return transformers.AutoFeatureExtractor.from_pretrained(place.at, **place.options)
+        return transformers.AutoFeatureExtractor.from_pretrained(place.at, **place.options)  # nosec B615
     return None
 
 
@@ -237,7 +238,7 @@ def _tokenizer(transformers: Any, place: _Place, kind: str) -> Any:
     if kind == "image":
         return None
     try:
-        return transformers.AutoTokenizer.from_pretrained(place.at, **place.options)
+        return transformers.AutoTokenizer.from_pretrained(place.at, **place.options)  # nosec B615
     except Exception:  # whatever the library and the files raise
         if kind == "text":
             raise
@@ -268,6 +269,7 @@ def _check_folder(folder: Path, gguf_file: str | None) -> None:
         raise InputError(f"{str(folder)!r} is a file; expected a model's folder with config.json, or a .gguf file.")
     if gguf_file:
         _must_exist(folder / gguf_file, "GGUF file")
+        check_gguf(folder / gguf_file)
     elif not (folder / "config.json").exists():
         ggufs = sorted(path.name for path in folder.glob("*.gguf"))
         hint = f"name the GGUF file with --gguf-file {ggufs[0]}" if ggufs else "give the folder that holds config.json"

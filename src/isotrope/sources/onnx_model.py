@@ -43,7 +43,7 @@ def _tokenizer(path: Path) -> Any:
         if any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt")):
             with quiet():
                 try:
-                    return AutoTokenizer.from_pretrained(folder)
+                    return AutoTokenizer.from_pretrained(folder)  # nosec B615  # a folder here
                 except Exception as error:  # whatever the library and the files raise
                     raise InputError(f"the tokenizer in {str(folder)!r} cannot be read ({error}); check it.") from error
     raise InputError(

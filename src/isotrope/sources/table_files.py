@@ -26,15 +26,15 @@ _Batches: TypeAlias = Callable[[int, int], Iterator[tuple[int, Any]]]
 _Read: TypeAlias = Callable[[str, int, Any, int], NDArray[Any]]
 
 
-def open_parquet(path: Path, column: str | None, group_by: str | None) -> list[Block]:
-    """The list column of a parquet file, read by row groups in batches."""
+def open_parquet(path: Any, column: str | None, group_by: str | None) -> list[Block]:
+    """The list column of a parquet file, a path or one that is remote, read by row groups in batches."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(_begun(path)) as file:
         schema, rows = file.schema_arrow, file.metadata.num_rows
-    column = _choose(path, schema, column, group_by)
+    column = choose_column(path, schema, column, group_by)
     batches = partial(_parquet_batches, path, _columns(column, group_by))
-    return [_block(path, schema, rows, column, group_by, batches)]
+    return [column_block(path, schema, rows, column, group_by, batches)]
 
 
 def open_ipc(path: Path, column: str | None, group_by: str | None) -> list[Block]:
@@ -44,18 +44,24 @@ def open_ipc(path: Path, column: str | None, group_by: str | None) -> list[Block
 
     with pa.memory_map(str(path)) as file, _ipc_reader(file) as reader:
         schema, is_file = reader.schema, _is_file(reader)
-    column = _choose(path, schema, column, group_by)
+    column = choose_column(path, schema, column, group_by)
     batches = partial(_ipc_batches, path)
     # The metadata of a file say how long it is, even if compressed; a stream has to be walked through.
     rows = ds.dataset(path, format="ipc").count_rows() if is_file else sum(batch.num_rows for _, batch in batches(0, 1))
-    return [_block(path, schema, rows, column, group_by, batches)]
+    return [column_block(path, schema, rows, column, group_by, batches)]
+
+
+def _begun(path: Any) -> Any:
+    """A path as it is, a remote file opened."""
+    begin = getattr(path, "begin", None)
+    return path if begin is None else begin()
 
 
 def _columns(column: str, group_by: str | None) -> list[str]:
     return [column] if group_by is None else [column, group_by]
 
 
-def _choose(path: Path, schema: Any, column: str | None, group_by: str | None) -> str:
+def choose_column(path: Any, schema: Any, column: str | None, group_by: str | None) -> str:
     """The name of the column of vectors: the given one, or the only one whose rows are lists of numbers, or base64."""
     import pyarrow as pa
 
@@ -100,7 +106,7 @@ def _is_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _block(path: Path, schema: Any, rows: int, column: str, group_by: str | None, batches: _Batches) -> Block:
+def column_block(path: Any, schema: Any, rows: int, column: str, group_by: str | None, batches: _Batches) -> Block:
     """The checked block of a column; its first row says the width where its type does not."""
     import pyarrow as pa
 
@@ -121,7 +127,7 @@ def _block(path: Path, schema: Any, rows: int, column: str, group_by: str | None
     fixed = pa.types.is_fixed_size_list(kind)
     width = kind.list_size if fixed else _first_length(name, column, batches)
     check_matrix(name, (rows, width), dtype)
-    return Block(name, rows, width, dtype, partial(_pieces, name, column, group_by, width, _matrix, batches))
+    return Block(name, rows, width, dtype, partial(_pieces, name, column, group_by, width, list_matrix, batches))
 
 
 def _first_length(name: str, column: str, batches: _Batches) -> int:
@@ -162,11 +168,11 @@ def _validated(batch: Any, *columns: str) -> Any:
     return batch
 
 
-def _matrix(name: str, row: int, lists: Any, width: int) -> NDArray[Any]:
+def list_matrix(name: str, row: int, lists: Any, width: int) -> NDArray[Any]:
     """The numbers (m, width) of a list array whose first row is number `row`; null numbers become NaN.
 
     >>> import pyarrow as pa
-    >>> _matrix("x", 0, pa.array([[1.0, 2.0], [3.0, None]]), 2)
+    >>> list_matrix("x", 0, pa.array([[1.0, 2.0], [3.0, None]]), 2)
     array([[ 1.,  2.],
            [ 3., nan]])
     """
@@ -196,10 +202,10 @@ def _labels(column: Any) -> NDArray[np.str_]:
     return np.array(["null" if value is None else str(value) for value in column.to_pylist()], np.str_)
 
 
-def _parquet_batches(path: Path, columns: list[str], start: int, size: int) -> Iterator[tuple[int, Any]]:
+def _parquet_batches(path: Any, columns: list[str], start: int, size: int) -> Iterator[tuple[int, Any]]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path, **_PARQUET_STREAMING) as file:
+    with pq.ParquetFile(_begun(path), **_PARQUET_STREAMING) as file:
         groups = range(file.num_row_groups)
         ends = np.cumsum([file.metadata.row_group(group).num_rows for group in groups])
         first = int(np.searchsorted(ends, start, side="right"))

@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.sources.batch import Batch, Layer, Rows
-from isotrope.sources.corpora import Corpus
+from isotrope.sources.corpora import Corpus, Text
 from isotrope.sources.encoding import Encoded, encode, filled, limit, padded
 from isotrope.sources.layers import Choice, choose
 from isotrope.sources.models import Loaded
 from isotrope.sources.pooling import ACROSS_LAYERS, Pooling, mean, parse, weighted_mean
+from isotrope.sources.sharding import MOST, Cursor, batches_per_shard
 from isotrope.sources.states import final_norm, hidden_states, input_of, names_of, shifted
 from isotrope.sources.strides import merged, multiple, stride
 from isotrope.sources.token_weights import TokenWeights
 
-#: Texts that are sorted by length together, in batches: less padding, and still constant memory.
-_BATCHES_SORTED_TOGETHER = 64
+#: Texts that are sorted by length together, in batches: less padding, and still constant memory. A shard is a part.
+_BATCHES_SORTED_TOGETHER = MOST
 
 #: Tokens, of the first text and padding, that are enough to see which hidden states there are, and how long.
 _PROBE = 16
@@ -61,6 +62,8 @@ class TextSource:
         if batch_size < 1:
             raise InputError(f"the batch size is {batch_size}, expected at least 1.")
         self.loaded, self.corpus = loaded, corpus
+        self._texts = Cursor(lambda: iter(corpus))
+        self._window: tuple[int, int, list[Encoded]] | None = None  # that of the last shard: the next may be in it
         self.special_tokens, self.batch_size, self.in_order = special_tokens, batch_size, in_order
         self.pooling = parse(pooling) if pooling else None
         self.token_weights = token_weights
@@ -183,14 +186,43 @@ class TextSource:
     def _encoded(self) -> Iterator[tuple[list[Encoded], int]]:
         """Batches of tokenized texts, by length within a window, and how many texts without tokens to report."""
         texts, without = iter(self.corpus), 0
+        last: list[Encoded] = []  # held back, because texts without tokens may follow it that no other batch reports
         while window := list(islice(texts, self.batch_size * _BATCHES_SORTED_TOGETHER)):
-            encoded = encode(self.loaded, window, self.max_length)
-            if not self.in_order:
-                encoded.sort(key=lambda e: (-len(e.tokens), e.id))
+            encoded = self._sorted(window)
             without += len(window) - len(encoded)
             for i in range(0, len(encoded), self.batch_size):
-                yield encoded[i : i + self.batch_size], without
-                without = 0
+                if last:
+                    yield last, without
+                    without = 0
+                last = encoded[i : i + self.batch_size]
+        if last:
+            yield last, without
+
+    def _sorted(self, window: list[Text]) -> list[Encoded]:
+        """The texts of a window that have tokens, in the order in which they are run."""
+        encoded = encode(self.loaded, window, self.max_length)
+        if not self.in_order:
+            encoded.sort(key=lambda e: (-len(e.tokens), e.id))
+        return encoded
+
+    @property
+    def shard_size(self) -> int:
+        return self.batch_size * batches_per_shard(None if self.total is None else -(-self.total // self.batch_size))
+
+    def shard(self, number: int) -> Iterator[Batch]:
+        """The batches of one shard; texts before its window are read, but not tokenized."""
+        together, size = self.batch_size * _BATCHES_SORTED_TOGETHER, self.shard_size
+        start, part = divmod(number * size, together)
+        if self._window is None or self._window[0] != start:
+            texts = self._texts.between(start * together, (start + 1) * together)
+            self._window = start, len(texts), self._sorted(texts)
+        _, count, encoded = self._window
+        without = 0 if part else count - len(encoded)
+        if without and not encoded:
+            yield Batch({}, Rows(np.empty(0, np.uint64)), {"texts": without, "texts_without_tokens": without})
+        for i in range(part, min(part + size, len(encoded)), self.batch_size):
+            yield from self._batch(encoded[i : i + self.batch_size], without)
+            without = 0
 
     def _batch(self, encoded: list[Encoded], without: int) -> Iterator[Batch]:
         ids, mask = padded(encoded, self.loaded.pad, self._multiple)

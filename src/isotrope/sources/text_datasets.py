@@ -35,7 +35,7 @@ def load_split(source: str | Path, split: str | None, *, saved: bool = False, hi
         else:
             # The whole path: a folder named "json" would be taken for the loader of that name.
             place = str(source.resolve()) if isinstance(source, Path) else name
-            data = datasets.load_dataset(place, config or None, streaming=True)
+            data = datasets.load_dataset(place, config or None, streaming=True)  # nosec B615  # data, no code
     except Exception as error:  # whatever the library, the network and the files raise
         reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         if isinstance(source, str) and isinstance(error, OSError):

@@ -23,7 +23,7 @@ from isotrope.sources.text_columns import (
     is_string,
     text_cells,
 )
-from isotrope.sources.text_lines import UNITS, decoded, file_lines
+from isotrope.sources.text_lines import LONGEST, UNITS, decoded, file_lines
 
 SLICE = 1024  # rows of an Arrow batch that become Python objects at a time
 JSON_LIMIT = 2**30
@@ -63,14 +63,20 @@ def jsonl_rows(path: Path, keep: Sequence[str]) -> Iterator[Row]:
 def json_rows(path: Path, keep: Sequence[str]) -> Iterator[Row]:
     if path.stat().st_size > JSON_LIMIT:
         raise InputError(f"{path} is over {JSON_LIMIT / 2**30:g} GiB of JSON; convert it to JSON Lines (.jsonl).")
-    value = parse_json("".join(line for _, line in decoded(file_lines(path), str(path))), str(path))
+    lines, length = [], 0
+    for _, line in decoded(file_lines(path), str(path)):
+        lines.append(line)
+        length += len(line)
+        if length > JSON_LIMIT:  # of a packed file, which is shorter
+            raise InputError(f"{path} is over {JSON_LIMIT / 2**30:g} GiB of JSON; convert it to JSON Lines (.jsonl).")
+    value = parse_json("".join(lines), str(path))
     if not isinstance(value, list):
         raise InputError(f"{path} holds a JSON {type(value).__name__}; give a list of strings or of objects.")
     yield from enumerate(value, 1)
 
 
 def csv_rows(path: Path, keep: Sequence[str], delimiter: str) -> Iterator[Row]:
-    csv.field_size_limit(2**31 - 1)  # the default of 128 KiB is less than a long document
+    csv.field_size_limit(LONGEST)  # the default of 128 KiB is less than a long document
     lines = (line for _, line in decoded(file_lines(path), str(path)))
     # strict: an unclosed quote would otherwise swallow the rest of the file as one field
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -101,11 +107,18 @@ def arrow_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
+def plain_rows(batch: Any) -> list[dict[str, Any]]:
+    """The rows of a record batch, its offsets checked: arrow trusts those of a damaged file and reads outside of it."""
+    batch.validate(full=True)
+    rows: list[dict[str, Any]] = batch.to_pylist()
+    return rows
+
+
 def batch_rows(batches: Iterable[Any], keep: Sequence[str]) -> Iterator[Row]:
     number = 0
     for batch in batches:
         for start in range(0, batch.num_rows, SLICE):
-            for row in batch.slice(start, SLICE).select(keep).to_pylist():
+            for row in plain_rows(batch.slice(start, SLICE).select(keep)):
                 number += 1
                 yield number, row
 

@@ -14,17 +14,33 @@ from typing import IO, Any
 from isotrope.errors import InputError
 from isotrope.sources.text_columns import Row
 
+#: Bytes of a line, or of a paragraph, that may be one text. A packed file of a few kilobytes can hold a longer one.
+LONGEST = 1 << 27
+
 
 def file_lines(path: Path) -> Iterator[bytes]:
     """The lines of a file, unpacked where its name ends in .gz."""
     opened = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with opened(path, "rb") as stream:
-            yield from stream
+            yield from short_lines(stream, str(path))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path} is not a whole gzip file ({error}); pack it again or unpack it.") from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; check the path and its rights.") from error
+
+
+def short_lines(stream: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[bytes]:
+    """The lines of a stream; one that is too long to be a text is refused before it fills the memory."""
+    number = 0
+    while line := stream.readline(LONGEST + 1):
+        number += 1
+        if len(line) > LONGEST:
+            raise InputError(
+                f"line {number} of {name} is longer than {LONGEST >> 20:,} MiB, which is no text; "
+                "check the file, or put each text into a line of its own."
+            )
+        yield line
 
 
 def decoded(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
@@ -67,14 +83,20 @@ def paragraph_texts(lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
     >>> list(paragraph_texts([(1, "one\n"), (2, "  two\n"), (3, "\n"), (4, "three")]))
     [(1, 'one two'), (4, 'three')]
     """
-    first, words = 0, list[str]()
+    first, length, words = 0, 0, list[str]()
     for number, line in lines:
         if new := line.split():
             first = first if words else number
             words += new
+            length += len(line)
+            if length > LONGEST:
+                raise InputError(
+                    f"the paragraph that begins in line {first} is longer than {LONGEST >> 20:,} MiB, which is no "
+                    "text; put blank lines between paragraphs, or read the file by lines."
+                )
         elif words:
             yield first, " ".join(words)
-            words = []
+            words, length = [], 0
     if words:
         yield first, " ".join(words)
 

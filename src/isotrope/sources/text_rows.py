@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
+from isotrope.sources.batch import Source
 from isotrope.sources.corpora import Corpus, open_corpus
 from isotrope.sources.encoded import ENCODED, has_pipeline
 from isotrope.sources.inputs import Input
-from isotrope.sources.models import Loaded
+from isotrope.sources.models import EMBEDDED, Loaded
 from isotrope.sources.pooling import parse
 
 #: Called with the texts done so far, and their number.
@@ -23,15 +24,24 @@ Tell = Callable[[int, int], None]
 Rows = NDArray[np.floating[Any]]
 
 
+class Elsewhere(Protocol):
+    """Where models run and sources are read outside this process."""
+
+    def open(self, reading: Input) -> Source:
+        """The source of a reading, there."""
+
+
 @dataclass(frozen=True)
 class Encoder:
     """Texts to rows, by the model, layers and pooling that a reading names.
 
     Without a pooling it takes the mean of the tokens, without layers the last one; several layers, as in "1,-1" or
     (1, -1), are averaged. Without both, a sentence-transformers model is taken as it is: the space "encoded".
+    elsewhere: where the model runs, if that is not this process.
     """
 
     reading: Input
+    elsewhere: Elsewhere | None = None
 
     @cached_property
     def pooled(self) -> Input:
@@ -56,6 +66,13 @@ class Encoder:
         """The model, loaded when it is first used."""
         return self.pooled.load()
 
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        if self.elsewhere is None:
+            return self.loaded.name
+        return EMBEDDED if self.reading.model is None else str(self.reading.model)
+
     @cached_property
     def layers(self) -> str:
         """The layers that rows are the average of, such as "1,-1"."""
@@ -74,7 +91,7 @@ class Encoder:
         _refuse(unique, [i for i, text in enumerate(unique) if not text.strip()], "are blank")
         rows, ids = self._rows(open_corpus(unique), len(unique), tell)
         without = np.setdiff1d(np.arange(len(unique)), ids).tolist()
-        _refuse(unique, without, f"have no token for the tokenizer of {self.loaded.name}")
+        _refuse(unique, without, f"have no token for the tokenizer of {self.name}")
         place = np.empty(len(unique), np.int64)
         place[ids] = np.arange(len(ids))
         number = {text: i for i, text in enumerate(unique)}
@@ -87,14 +104,20 @@ class Encoder:
 
     def _rows(self, corpus: Corpus, total: int | None, tell: Tell | None) -> tuple[Rows, NDArray[np.int64]]:
         """Rows, texts of like length together, and which texts they are of."""
-        source = self.pooled.rows_over(corpus, self.loaded)
+        if self.elsewhere is None:
+            source: Source = self.pooled.rows_over(corpus, self.loaded)
+        else:
+            texts = [text.text for text in corpus]
+            source = self.elsewhere.open(replace(self.pooled, text=texts, column=None, split=None, group_by=None))
         if len(source.layers) != 1:
             layers = ", ".join(map(str, source.layers))
             raise InputError(f"got the layers {layers}, expected one or a mix such as 1+-1: a text has one row.")
         rows, ids, done = [], [], 0
         for batch in source.batches():
+            if not batch.layers:  # texts without a token
+                continue
             (found,) = batch.layers.values()
-            rows.append(found.cpu().numpy())
+            rows.append(found.cpu().numpy() if hasattr(found, "cpu") else found)
             ids.append(batch.rows.sequence.astype(np.int64))
             done += batch.counts.get(source.unit, 0)
             if tell is not None:

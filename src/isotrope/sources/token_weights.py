@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.atomic import read_arrays, write_arrays
 from isotrope.errors import InputError
 from isotrope.sources.corpora import Corpus
 from isotrope.sources.encoding import encode, limit
 from isotrope.sources.models import Loaded
-from isotrope.store import read_arrays, write_arrays
 
 #: Arora et al.'s a, beside which frequencies count.
 SMOOTHING = 1e-3
@@ -76,8 +76,10 @@ class TokenWeights:
         """The weights that `save` wrote."""
         arrays = read_arrays(Path(path))
         try:
-            return cls(arrays[_WEIGHTS], json.loads(arrays[_FACTS].tobytes()))
-        except (KeyError, ValueError) as error:
+            found = cls(arrays[_WEIGHTS], dict(json.loads(arrays[_FACTS].tobytes())))
+            str(found)  # which says whether the facts are those of weights
+            return found
+        except (KeyError, ValueError, TypeError, RecursionError) as error:
             raise InputError(f"{str(path)!r} does not hold token weights; save them with TokenWeights.save.") from error
 
 

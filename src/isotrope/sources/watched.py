@@ -12,6 +12,12 @@ from numpy.typing import NDArray
 from isotrope.sources.batch import Batch, Layer, Source
 
 
+def watched(source: Source, tell: Callable[[int, int | None], None]) -> Source:
+    """The same source, which tells how far it has come, wherever it is read."""
+    elsewhere: Callable[[Callable[[int, int | None], None]], Source] | None = getattr(source, "telling", None)
+    return Watched(source, tell) if elsewhere is None else elsewhere(tell)
+
+
 @dataclass(frozen=True)
 class Watched:
     """The same batches as another source; tell: called with the units (rows or texts) done so far, and their total.

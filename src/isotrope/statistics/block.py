@@ -61,11 +61,13 @@ class Block:
         return np.asarray(np.einsum("ij,ij->i", self.offsets, self.offsets))
 
     def weighted_sum(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Σ w_i x_i, (d,), in the rows' own type on their own device, about the shift."""
+        """Σ w_i x_i, (d,), of rows in their own type on their own device, about the shift."""
         if _is_torch(self.centred):
             total = to_numpy(self.centred.new_tensor(weights) @ self.centred).astype(np.float64)
-        else:  # not `@`: beside a torch model a threaded product of numpy's would fight torch for the same cores
-            total = np.einsum("i,ij->j", weights, self.offsets)
+        else:
+            # Not `@`: beside a torch model a threaded product of numpy's would fight torch for the same cores. And not
+            # of `offsets`: einsum widens a few rows at a time, where a float64 copy would cost more than the product.
+            total = np.einsum("i,ij->j", weights, self.centred)
         return np.asarray(total + weights.sum() * self.shift)
 
 

@@ -245,6 +245,8 @@ class Moments:
         n, zero, nonfinite = (int(v) for v in arrays["counts"])
         unit_scatter, energy, resolution = (float(v) for v in arrays["numbers"])
         mean, scatter, unit_mean = (np.require(arrays[k], requirements="W") for k in ("mean", "scatter", "unit_mean"))
+        if mean.ndim != 1 or scatter.shape != 2 * mean.shape or unit_mean.shape != mean.shape:
+            raise ValueError(f"moments of shapes {mean.shape}, {scatter.shape} and {unit_mean.shape}")
         return cls(n, mean, scatter, unit_mean, unit_scatter, energy, zero, nonfinite, resolution)
 
 

@@ -27,6 +27,10 @@ _RESERVED = 256_000_000
 _COLUMNS = 16
 
 
+#: Rows that are picked at once: few enough to stay in the cache.
+_PICKED = 512
+
+
 class _Part(NamedTuple):
     """Rows of the table, and what is known of them."""
 
@@ -61,6 +65,17 @@ class Sample:
         if size < 1:
             raise InputError(f"a sample needs a size of at least one row, got {size}.")
         return cls(d, size, seed)
+
+    @property
+    def bar(self) -> int | None:
+        """The hash above which no sequence can be in this sample or any that it is part of, None while all can."""
+        self._settle()
+        return self._bar
+
+    def refuse_above(self, bar: int | None) -> None:
+        """Keep no sequence above the bar of another sample that this one will be merged with: they could not stay."""
+        if bar is not None:
+            self._bar = bar if self._bar is None else min(bar, self._bar)
 
     def add(self, rows: Block) -> None:
         """Offer one block of whole sequences."""
@@ -114,6 +129,15 @@ class Sample:
             return
         at = np.concatenate([part.at for part in self._parts])
         known = _join([part.known for part in self._parts])
+        order = self._staying(known)
+        self._parts = [_Part(at[order], known.take(order))]
+        unused = np.ones(len(self._table), dtype=bool)
+        unused[at[order]] = False
+        self._free = np.flatnonzero(unused)
+        self._settled = True
+
+    def _staying(self, known: Rows) -> NDArray[np.int64]:
+        """Which rows stay, of those that are offered, in order of their hash; the bar falls to the last of them."""
         hashes = mix(known.sequence, self.seed)
         order = np.argsort(hashes, kind="stable")
         ordered = hashes[order]
@@ -124,11 +148,7 @@ class Sample:
             order = order[: first[kept]]
         if len(order) >= self.size:
             self._bar = int(hashes[order[-1]])
-        self._parts = [_Part(at[order], known.take(order))]
-        unused = np.ones(len(self._table), dtype=bool)
-        unused[at[order]] = False
-        self._free = np.flatnonzero(unused)
-        self._settled = True
+        return order
 
     @property
     def values(self) -> NDArray[np.floating[Any]]:
@@ -187,10 +207,12 @@ class Sample:
     def __add__(self, other: Sample) -> Sample:
         self.check(other)
         result = Sample(self.d, self.size, self.seed, self.sequences + other.sequences)
-        for part in (self, other):
-            if part.n:
-                result._take(part.values, part.rows)
-        result._settle()
+        if self.n or other.n:
+            known = _join([part.rows for part in (self, other) if part.n])
+            order = result._staying(known)
+            # Only rows that stay are moved, straight to their places: touching new memory is what a merge costs.
+            result._table = _picked(self.values, other.values, order)
+            result._parts = [_Part(np.arange(len(order)), known.take(order))]
         return result
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -203,10 +225,24 @@ class Sample:
         """The state that `arrays` returned."""
         d, size, seed, sequences = (int(v) for v in arrays["facts"])
         result = cls(d, size, seed, sequences)
+        known = [arrays[name] for name in ("sequence", *_OPTIONAL) if name in arrays]
+        if arrays["values"].shape[1:] != (d,) or any(len(column) != len(arrays["values"]) for column in known):
+            raise ValueError(f"a sample of shape {arrays['values'].shape} of rows of width {d}")
         if len(arrays["values"]):
             result._take(arrays["values"], Rows(arrays["sequence"], *(arrays.get(name) for name in _OPTIONAL)))
             result._settle()
         return result
+
+
+def _picked(one: NDArray[Any], other: NDArray[Any], which: NDArray[np.int64]) -> NDArray[Any]:
+    """Rows of two tables by their numbers, those of the other after those of the one, some at a time."""
+    table = np.empty((len(which), one.shape[1]), np.result_type(*(part for part in (one, other) if len(part))))
+    for begin in range(0, len(which), _PICKED):
+        numbers = which[begin : begin + _PICKED]
+        here, part = numbers < len(one), table[begin : begin + _PICKED]
+        part[here] = one[numbers[here]]
+        part[~here] = other[numbers[~here] - len(one)]
+    return table
 
 
 def _columns(known: Rows) -> dict[str, NDArray[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.errors import InputError, MergeError
+from isotrope.errors import InputError, MergeError, StoreError
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.statistics.block import block, on_cpu_as_numpy
 from isotrope.statistics.moments import Moments, gram
@@ -89,6 +90,11 @@ class Summary:
             setattr(self, name, merged)
         return self
 
+    def settle(self) -> None:
+        """Put the sample in order, after which it can be read from several threads."""
+        if self.sample is not None:
+            self.sample.settle()
+
     def copy(self) -> Summary:
         return Summary.from_arrays(self.arrays())
 
@@ -104,7 +110,10 @@ class Summary:
         for key, array in arrays.items():
             name, _, rest = key.partition(".")
             parts.setdefault(name, {})[rest] = array
-        return cls(**{name: _KINDS[name].from_arrays(part) for name, part in parts.items()})
+        try:
+            return cls(**{name: _KINDS[name].from_arrays(part) for name, part in parts.items()})
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+            raise StoreError(f"the saved statistics are damaged ({error!r}); run the scan again.") from error
 
 
 class Wanted(NamedTuple):
@@ -130,13 +139,18 @@ class Collection:
     """The summaries of a run by (group, layer), with what the source counted and the batches seen.
 
     Without groups the group is None. `+` merges the collections of several workers; `+=` reuses memory and holds
-    no more than one layer twice.
+    no more than one layer twice. shards: how many whole shards of the source it holds, where it was read in shards;
+    skipped: the numbers of those that count as empty because they could not be read, and why.
+    bars: of the samples of others that it will be merged with, see `Collection.bars_of`; they keep it small.
     """
 
     wanted: Wanted
     summaries: dict[tuple[str | None, Layer], Summary] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     batches: int = 0
+    shards: int = 0
+    bars: Mapping[tuple[str | None, Layer], int] = field(default_factory=dict)
+    skipped: dict[int, str] = field(default_factory=dict)
 
     def update(self, batch: Batch, pool: Executor | None = None) -> None:
         """Add one batch to every layer it carries; with a pool, large products run beside everything else."""
@@ -165,19 +179,23 @@ class Collection:
     def _summary(self, group: str | None, layer: Layer, d: int, known: Rows) -> Summary:
         key = (group, layer)
         if key not in self.summaries:
-            if group is not None and len(self.groups()) >= MOST_GROUPS and group not in self.groups():
-                raise InputError(
-                    f"the group column has more than {MOST_GROUPS:,} different values; "
-                    "name a column with few values, such as a language or a label."
-                )
-            self.summaries[key] = self.wanted.empty(d, known)
+            if group is not None:
+                _refuse_many({*self.groups(), group})
+            summary = self.wanted.empty(d, known)
+            if summary.sample is not None:
+                summary.sample.refuse_above(self.bars.get(key))
+            self.summaries[key] = summary
         return self.summaries[key]
+
+    def bars_of(self) -> dict[tuple[str | None, Layer], int]:
+        """The bars of its samples, where they are full: rows above them need not be kept by whom it is merged with."""
+        samples = {key: summary.sample for key, summary in self.summaries.items() if summary.sample is not None}
+        return {key: sample.bar for key, sample in samples.items() if sample.bar is not None}
 
     def settle(self) -> None:
         """Put the samples in order, after which they can be read from several threads."""
         for summary in self.summaries.values():
-            if summary.sample is not None:
-                summary.sample.settle()
+            summary.settle()
 
     def groups(self) -> list[str]:
         """The names of the groups, sorted; empty without groups."""
@@ -193,17 +211,47 @@ class Collection:
             total += part
         return total
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The whole state as named arrays, for sending; what is not numbers is in one of them as JSON."""
+        about = {
+            "wanted": self.wanted,
+            "keys": list(self.summaries),
+            "counts": self.counts,
+            "batches": self.batches,
+            "shards": self.shards,
+            "skipped": list(self.skipped.items()),
+        }
+        parts = {i: summary.arrays() for i, summary in enumerate(self.summaries.values())}
+        named = {f"{i}.{name}": array for i, part in parts.items() for name, array in part.items()}
+        return {"about": np.frombuffer(json.dumps(about).encode(), np.uint8), **named}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Collection:
+        """The state that `arrays` returned."""
+        about = json.loads(arrays["about"].tobytes())
+        parts: list[dict[str, NDArray[Any]]] = [{} for _ in about["keys"]]
+        for key, array in arrays.items():
+            number, _, name = key.partition(".")
+            if name:
+                parts[int(number)][name] = array
+        summaries = {(g, k): Summary.from_arrays(p) for (g, k), p in zip(about["keys"], parts, strict=True)}
+        wanted = Wanted(*about["wanted"])
+        counted = Counter(about["counts"]), about["batches"], about["shards"]
+        return cls(wanted, summaries, *counted, skipped=dict(about["skipped"]))
+
     def check(self, other: Collection) -> None:
         """Refuse what cannot be merged."""
         if self.wanted != other.wanted:
             raise MergeError(f"cannot merge runs that keep {self.wanted} and {other.wanted}.")
+        _refuse_many({group for group, _ in (*self.summaries, *other.summaries)} - {None})
         for key in self.summaries.keys() & other.summaries.keys():
             self.summaries[key].check(other.summaries[key])
 
     def __add__(self, other: Collection) -> Collection:
         self.check(other)
         summaries = {key: summary.copy() for key, summary in self.summaries.items()}
-        result = Collection(self.wanted, summaries, self.counts.copy(), self.batches)
+        counted = self.counts.copy(), self.batches, self.shards
+        result = Collection(self.wanted, summaries, *counted, skipped=self.skipped.copy())
         result += other
         return result
 
@@ -216,4 +264,14 @@ class Collection:
                 self.summaries[key] = summary.copy()
         self.counts.update(other.counts)  # not `+`, which forgets counts of zero
         self.batches += other.batches
+        self.shards += other.shards
+        self.skipped |= other.skipped
         return self
+
+
+def _refuse_many(groups: set[Any]) -> None:
+    if len(groups) > MOST_GROUPS:
+        raise InputError(
+            f"the group column has more than {MOST_GROUPS:,} different values; "
+            "name a column with few values, such as a language or a label."
+        )

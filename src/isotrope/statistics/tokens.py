@@ -264,7 +264,9 @@ class TokenStatistics:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> TokenStatistics:
         """The state that `arrays` returned; takes the arrays over, and copies those that cannot be written to."""
-        columns = (np.require(arrays[name], requirements="W") for name in _COLUMNS)
+        columns = [np.require(arrays[name], requirements="W") for name in _COLUMNS]
+        if any(len(column) != len(arrays["types"]) for column in columns):
+            raise ValueError("token statistics whose columns have different lengths")
         return cls(arrays["types"], np.arange(len(arrays["types"])), *columns)
 
 

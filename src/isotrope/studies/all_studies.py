@@ -9,8 +9,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from isotrope.atomic import write_text
 from isotrope.errors import InputError
-from isotrope.store import write_text
+from isotrope.locks import held
 from isotrope.studies.anisotropy import anisotropy
 from isotrope.studies.latent_geometry import latent_geometry
 from isotrope.studies.norm_variance import norm_variance
@@ -53,17 +54,20 @@ def all_studies(
     same = [f.name for f in fields(Options) if f.name not in ("output", "data", "texts", "images", "sounds")]
     given = {name: getattr(options, name) for name in same}
     done = []
-    for name, (run, reads) in STUDIES.items():
-        if name == "latent-geometry" and not _has_models(options):
-            warnings.warn(
-                f"the study {name} is left out: the data (--data) hold no latent_geometry folder", stacklevel=2
-            )
-            continue
-        more = {"data": data, "tasks": tasks, "train_rows": train_rows} if reads else {}
-        done.append(run(output=options.folder / name, **given, **more))
-    write_text(options.folder / "studies.html", page(done, options.folder))
-    everything = {"studies": [study.to_dict() for study in done]}
-    write_text(options.folder / "studies.json", json.dumps(everything, indent=1, ensure_ascii=False, allow_nan=False))
+    with held(options.folder):
+        for name, (run, reads) in STUDIES.items():
+            if name == "latent-geometry" and not _has_models(options):
+                warnings.warn(
+                    f"the study {name} is left out: the data (--data) hold no latent_geometry folder", stacklevel=2
+                )
+                continue
+            more = {"data": data, "tasks": tasks, "train_rows": train_rows} if reads else {}
+            done.append(run(output=options.folder / name, **given, **more))
+        write_text(options.folder / "studies.html", page(done, options.folder))
+        everything = {"studies": [study.to_dict() for study in done]}
+        write_text(
+            options.folder / "studies.json", json.dumps(everything, indent=1, ensure_ascii=False, allow_nan=False)
+        )
     return done
 
 

@@ -7,14 +7,15 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from isotrope.atomic import told, write_folder, write_frame, write_text
 from isotrope.errors import StoreError
+from isotrope.locks import held
 from isotrope.pipeline import Progress
-from isotrope.provenance import provenance
-from isotrope.store import told, write_folder, write_frame, write_text
+from isotrope.provenance import begin, provenance
+from isotrope.store import inside
 from isotrope.studies.page import page
 from isotrope.studies.pictures import Picture, draw_all
 from isotrope.studies.result import Claim, Drawn, Part, Study, Table, plain
@@ -85,22 +86,23 @@ def carry_out(
 
     first: called once the folder is known to be right; what it refuses leaves nothing behind.
     """
-    started, parts, wanted = datetime.now(timezone.utc), [], plain(dict(settings))
-    refuse(output, wanted, resume=resume)
-    if first is not None:
-        first()
-    write_text(output / _SETTINGS, json.dumps(wanted, indent=1))
-    for number, task in enumerate(tasks):
-        folder = output / "parts" / slug(task.name)
-        if not (folder / _PART).exists():
-            if progress is not None:
-                progress(f"part {number + 1} of {len(tasks)}: {task.name}", 0, None)
-            _write(folder, task.name, task.make())
-        parts.append(_part(folder))
-    study = Study(name, paper, parts, wanted, provenance(started, wanted, 0))
-    write_text(output / "study.json", study.to_json())
-    write_text(output / "study.html", page([study], output))
-    return study
+    started, parts, wanted = begin(), [], plain(dict(settings))
+    with held(output):
+        refuse(output, wanted, resume=resume)
+        if first is not None:
+            first()
+        write_text(output / _SETTINGS, json.dumps(wanted, indent=1))
+        for number, task in enumerate(tasks):
+            folder = output / "parts" / slug(task.name)
+            if not (folder / _PART).exists():
+                if progress is not None:
+                    progress(f"part {number + 1} of {len(tasks)}: {task.name}", 0, None)
+                _write(folder, task.name, task.make())
+            parts.append(_part(folder))
+        study = Study(name, paper, parts, wanted, provenance(started, wanted, 0))
+        write_text(output / "study.json", study.to_json())
+        write_text(output / "study.html", page([study], output))
+        return study
 
 
 def finished(output: Path, name: str) -> Part:
@@ -130,13 +132,16 @@ def _part(folder: Path) -> Part:
     import pandas as pd
 
     index = _read(folder / _PART)
-    tables = [
-        Table(t["name"], t["title"], pd.DataFrame(_read(folder / f"{t['name']}.json"), columns=t["columns"]))
-        for t in index["tables"]
-    ]
-    claims = [Claim(**_numbers(claim)) for claim in index["claims"]]
-    figures = [Drawn(**drawn) for drawn in index["figures"]]
-    return Part(index["name"], f"{folder.parent.name}/{folder.name}", tables, claims, figures)
+    try:
+        tables = [
+            Table(t["name"], t["title"], pd.DataFrame(_read(inside(folder, f"{t['name']}.json")), columns=t["columns"]))
+            for t in index["tables"]
+        ]
+        claims = [Claim(**_numbers(claim)) for claim in index["claims"]]
+        figures = [Drawn(**drawn) for drawn in index["figures"]]
+        return Part(index["name"], f"{folder.parent.name}/{folder.name}", tables, claims, figures)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _damaged(folder / _PART) from error
 
 
 def _numbers(claim: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,5 +152,9 @@ def _read(path: Path) -> Any:
     with told(path):
         try:
             return json.loads(path.read_bytes())
-        except ValueError as error:
-            raise StoreError(f"{str(path)!r} is damaged; delete {str(path.parent)!r} and resume.") from error
+        except (ValueError, RecursionError) as error:
+            raise _damaged(path) from error
+
+
+def _damaged(path: Path) -> StoreError:
+    return StoreError(f"{str(path)!r} is damaged; delete {str(path.parent)!r} and resume.")

@@ -17,7 +17,7 @@ from isotrope.studies.latent_geometry_figures import (
     residuals_picture,
 )
 from isotrope.studies.published.latent_geometry import MISPRINTS, TABLE_2
-from isotrope.studies.result import Claim, Table
+from isotrope.studies.result import Claim, Outcome, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,8 +42,15 @@ def of_one_model(model: str, every: pd.DataFrame) -> Made:
     if "glue" not in every:
         return Made(tables)
     rho = _rank(weights, "level", "glue")
-    text = f"the mean score of {model} and the share of noise have a rank correlation of {rho:.2f}"
-    said = Claim("agrees" if rho < -0.5 else "contradicts", f"{text}; the paper: it falls.", "Fig. 1", rho, -1.0)
+    scored = int(weights["glue"].count())
+    text = (
+        f"the mean score of {model} and the share of noise have a rank correlation of {rho:.2f} over {scored} models; "
+        "the paper: it falls."
+    )
+    if scored < _FEWEST:
+        said = Claim("note", f"{text} So few decide nothing.", "Fig. 1", rho, -1.0)
+    else:
+        said = Claim("agrees" if rho < -0.5 else "contradicts", text, "Fig. 1", rho, -1.0)
     return Made(tables, [said], [noise_picture(every)])
 
 
@@ -133,7 +140,9 @@ def _correlation_claims(correlated: pd.DataFrame) -> list[Claim]:
             "one seed share their noise, so that the interval is too narrow."
         )
         ours, printed = float(row["r"]), float(row["bert_small_printed"])
-        claims.append(Claim("agrees" if row["low"] > 0 else "contradicts", text, "Fig. 3", ours, printed))
+        outside = row["high"] < min(printed, row["roberta_printed"])  # an interval that holds both decides nothing
+        outcome: Outcome = "agrees" if row["low"] > 0 else "contradicts" if outside else "note"
+        claims.append(Claim(outcome, text, "Fig. 3", ours, printed))
         known = by.dropna(subset=["r"])
         same = int((known["r"] * known["bert_small_printed"] > 0).sum())
         best = known["r"].abs().idxmax() if len(known) else None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from isotrope.report.page import policy, rendered, style_sheet
+from isotrope.store import inside
 from isotrope.studies.result import OUTCOMES, Drawn, Outcome, Part, Study, Table, plain
 
 #: Rows of a long table that the page shows, and the most that it shows of a short one; the files hold all.
@@ -38,7 +39,7 @@ def page(studies: Sequence[Study], folder: Path) -> str:
         _file("study.html"),
         title=f"isotrope: {', '.join(study.name for study in studies)}",
         policy=policy(style),
-        style=Markup(style),  # nosec B704: a file of this package
+        style=Markup(style),  # nosec B704  # a file of this package
         version=__version__,
         studies=[_study(study, folder, f"{study.name}/" if len(studies) > 1 else "") for study in studies],
     )
@@ -86,7 +87,7 @@ def _part(part: Part, folder: Path, below: str, anchor: str) -> dict[str, Any]:
 def _figure(drawn: Drawn, folder: Path, place: str) -> dict[str, Any]:
     if drawn.reason is not None:
         return {"name": drawn.name, "reason": drawn.reason}
-    picture = (folder / place / f"{drawn.name}.svg").read_bytes()
+    picture = inside(folder / place, f"{drawn.name}.svg").read_bytes()
     image = f"data:image/svg+xml;base64,{base64.b64encode(picture).decode('ascii')}"
     points = re.search(rb'width="([\d.]+)pt"', picture)
     wide = points is not None and float(points[1]) > _WIDE

@@ -1,0 +1,166 @@
+"""A Ray cluster: one that runs already, or one of its own on this machine; and the workers on it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from isotrope.errors import InputError, MissingExtra
+
+#: Seconds to wait for a port to answer, for Ray to start or to be joined, and for workers to be given.
+_PORT, _START, _WORKERS = 5.0, 60.0, 60.0
+
+
+@contextmanager
+def joined(address: str | None, workers: int | None) -> Iterator[Any]:
+    """The module `ray`, connected; what was started or joined here is left again, what was there before stays.
+
+    address: "auto" for the cluster that runs here, or where it is; None for RAY_ADDRESS, without that one of its own.
+    """
+    ray = _ray()
+    if ray.is_initialized():
+        yield ray
+        return
+    _start(ray, address or os.environ.get("RAY_ADDRESS") or "local", workers)
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
+    # What Ray says of lost workers stays in its log files: it would print it on standard output, between ours.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".*")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")  # a worker without a GPU of its own sees none
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingExtra("ray", "ray", "the engine ray") from error
+    return ray
+
+
+def _start(ray: Any, address: str, workers: int | None) -> None:
+    """Start Ray, or connect within a bounded time: Ray itself waits minutes for a cluster that does not answer."""
+    options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": "error"}
+    if address == "local":
+        # In this very thread: the processes that Ray starts end with the thread that started them.
+        options |= {"num_cpus": max(workers or 0, os.cpu_count() or 1), "include_dashboard": False}
+        failure = _connected(ray, options)
+        what = "Ray cannot be started here"
+    else:
+        _refuse_silent(address)
+        failures: list[str | None] = []
+        thread = threading.Thread(target=lambda: failures.append(_connected(ray, options)), daemon=True)
+        thread.start()
+        thread.join(_START)
+        failure = failures[0] if failures else f"no answer in {_START:.0f} seconds"
+        what = f"no Ray cluster can be reached at {address!r}"
+    if failure is not None:
+        raise InputError(f"{what} ({failure}); check it with `ray status`, or leave --engine ray out.")
+
+
+def _connected(ray: Any, options: dict[str, Any]) -> str | None:
+    """None, or why there is no connection."""
+    stopping = signal.getsignal(signal.SIGTERM)
+    try:
+        ray.init(**options)
+    except (Exception, SystemExit) as error:  # SystemExit is what Ray leaves with where it gives up
+        return " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, stopping)  # Ray has put its own in its place
+    return None
+
+
+def _refuse_silent(address: str) -> None:
+    host, _, port = address.partition("://")[2 if "://" in address else 0].rpartition(":")
+    if not host or not port.isdigit():
+        if address != "auto":
+            raise InputError(f"the address {address!r} is none of a Ray cluster; say auto, or HOST:PORT of its head.")
+        return
+    try:
+        socket.create_connection((host, int(port)), _PORT).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"no Ray cluster answers at {address!r} ({getattr(error, 'strerror', None) or error}); check the address, "
+            "or start one with `ray start --head`."
+        ) from error
+
+
+def number_of_workers(ray: Any, asked: int | None, gpus: float) -> int:
+    """How many workers of one CPU, and so many GPUs each, there are to be: those asked for, or all that have room."""
+    there = ray.cluster_resources()
+    room = {"CPU": sum(map(_cpus, _machines(ray).values()))}
+    if gpus:
+        room["GPU"] = sum(_sharing(has.get("GPU", 0), gpus) for has in _machines(ray).values())
+    scarce = min(room, key=room.__getitem__)
+    most = room[scarce]
+    if most < (asked or 1):
+        raise InputError(
+            f"the cluster has room for {most} workers ({there.get(scarce, 0):g} {scarce}s), got {asked or 1}; "
+            "ask for fewer with --workers, or for a smaller share with --gpus-per-worker."
+        )
+    return asked or most
+
+
+def _machines(ray: Any) -> dict[str, dict[str, float]]:
+    """What each machine of the cluster has, by its id."""
+    return {node["NodeID"]: node["Resources"] for node in ray.nodes() if node["Alive"]}
+
+
+def _cpus(has: Mapping[str, float]) -> int:
+    return int(has.get("CPU", 0))
+
+
+def _sharing(has: float, gpus: float) -> int:
+    """How many workers the GPUs of a machine are enough for: a share is of one GPU, and counted in ten-thousandths.
+
+    >>> _sharing(3, 0.6), _sharing(3, 0.1), _sharing(3, 2)
+    (3, 30, 1)
+    """
+    return int(has // gpus) if gpus >= 1 else int(has) * (10_000 // round(gpus * 10_000))
+
+
+def places(ray: Any, count: int) -> list[Any]:
+    """Where each of so many workers is to run, a CPU each, in turn over the machines; elsewhere if that one is lost."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    cpus = {node: _cpus(has) for node, has in _machines(ray).items()}
+    turns = [node for turn in range(max(cpus.values())) for node, has in cpus.items() if turn < has]
+    return [NodeAffinitySchedulingStrategy(node, soft=True) for node in turns[:count]]
+
+
+def ready(ray: Any, actors: list[Any]) -> dict[Any, Any]:
+    """Those of the actors that could be started in a bounded time, at least one, and what they answer."""
+    asked = {actor.ping.remote(): actor for actor in actors}
+    found, waiting = ray.wait(list(asked), num_returns=len(asked), timeout=_WORKERS)
+    answers, why = {}, "the cluster is busy, or isotrope is not installed on its machines"
+    for one in found:
+        try:
+            answers[asked[one]] = ray.get(one)
+        except ray.exceptions.RayError as error:
+            why = str(error).strip().splitlines()[-1].rstrip(".")[:200]
+    if not answers:
+        raise InputError(
+            f"none of {len(actors)} workers could be started in {_WORKERS:.0f} seconds: {why}; "
+            "check the cluster, wait, or ask for fewer with --workers."
+        )
+    for late in waiting:
+        ray.kill(asked[late])
+    return answers
+
+
+def without_place(actors: Iterable[Any]) -> int:
+    """How many of the actors are not running and wait to be started; 0 where Ray does not tell."""
+    try:
+        from ray._private.state import actors as known  # the public way needs Ray's dashboard
+
+        states = {name: facts["State"] for name, facts in known().items()}
+    except Exception:  # another version, or a client: then there is only waiting
+        return 0
+    return sum(states.get(actor._actor_id.hex(), "ALIVE") not in ("ALIVE", "DEAD") for actor in actors)

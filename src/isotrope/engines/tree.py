@@ -1,0 +1,75 @@
+"""In which order what is made of shards is added up: their number decides, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+#: Shards, or sums, that are added up at once.
+FAN = 4
+
+#: Levels of sums at least before the whole, and how often the whole, one addition after another, may be added to.
+_LEVELS, _ADDITIONS = 2, 64
+
+
+def levels(shards: int | None) -> int:
+    """Levels of sums before the whole for so many shards, None where unknown.
+
+    >>> [levels(n) for n in (None, 1, 1_024, 1_025, 4_096, 16_384, 10**6)]
+    [2, 2, 2, 3, 3, 4, 7]
+    """
+    found = _LEVELS
+    while shards is not None and shards > _ADDITIONS * FAN**found:
+        found += 1
+    return found
+
+
+class Tree(Generic[T]):
+    """Parts added up as they come: four and four on each level, and four of the last level to the whole.
+
+    join: the sum of some. whole: what is there already; parts that are not in it yet are not in `whole`.
+
+    >>> tree = Tree(lambda *those: "(" + "".join(those) + ")", 2)
+    >>> [tree.add(part) for part in "abcdefghijklmnopqr"].index(True)
+    15
+    >>> tree.finished()
+    '(((abcd)(efgh)(ijkl)(mnop))(qr))'
+    """
+
+    def __init__(self, join: Callable[..., T], levels: int, whole: T | None = None) -> None:
+        self._join, self.whole = join, whole
+        self._levels: list[list[T]] = [[] for _ in range(levels)]
+
+    def add(self, part: T) -> bool:
+        """Take the next part; whether the whole has grown."""
+        *below, last = self._levels
+        for level in below:
+            level.append(part)
+            if len(level) < FAN:
+                return False
+            part = self._join(*level)
+            level.clear()
+        last.append(part)
+        if len(last) < FAN:
+            return False
+        self._grow(last)
+        return True
+
+    def finished(self) -> T | None:
+        """The sum of all parts, None where there were none."""
+        rest: list[T] = []
+        *below, last = self._levels
+        for level in below:
+            rest = [self._sum(*level, *rest)] if level or rest else []
+        if last or rest:
+            self._grow([*last, *rest])
+        return self.whole
+
+    def _grow(self, sums: list[T]) -> None:
+        self.whole = self._sum(*([] if self.whole is None else [self.whole]), *sums)
+        sums.clear()
+
+    def _sum(self, *those: T) -> T:
+        return those[0] if len(those) == 1 else self._join(*those)

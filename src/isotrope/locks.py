@@ -1,0 +1,113 @@
+"""What one process at a time may write; the system frees it when that process ends, however it ends."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from isotrope.errors import StoreError
+
+#: The lock of a folder lies in it, that of a file beside it.
+NAME = ".lock"
+
+#: How often a folder may be gone again before its lock is in it.
+_TRIES = 100
+
+#: What file systems answer that know no locks, such as some network shares; there, nothing can be refused.
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
+
+
+@contextmanager
+def held(folder: str | Path) -> Iterator[None]:
+    """Keep a folder, which is made where it is missing, from all other processes; one that is in use is refused.
+
+    What is left of a process that was killed does not stand in the way: its lock dies with it and what it forked.
+
+    >>> import tempfile
+    >>> place = tempfile.mkdtemp()
+    >>> with held(place), held(place):
+    ...     pass
+    Traceback (most recent call last):
+    isotrope.errors.StoreError: '...' is being written by another process (number ...); wait until it has ended, ...
+    """
+    with _locked(Path(folder).absolute() / NAME, str(folder)):
+        yield
+
+
+@contextmanager
+def claimed(path: str | Path) -> Iterator[None]:
+    """Keep the name of a file or folder that is not there yet from all other processes, until it has been written."""
+    target = Path(path).absolute()
+    with _locked(target.with_name(f".{target.name}{NAME}"), str(path)):
+        yield
+
+
+@contextmanager
+def _locked(path: Path, what: str) -> Iterator[None]:
+    missing = [place for place in path.parents if not place.exists()]
+    try:
+        try:
+            lock = _lock(path, what)
+        except OSError as error:
+            reason = error.strerror or error
+            raise StoreError(f"{what!r} cannot be written ({reason}); choose another place for it.") from error
+        try:
+            yield
+        finally:
+            # Removed before it is let go: who opened it meanwhile sees that it is gone, and makes a new one.
+            path.unlink(missing_ok=True)
+            os.close(lock)
+    finally:
+        for place in missing:  # no folder is left behind that was made for nothing
+            with suppress(OSError):
+                place.rmdir()
+
+
+def _lock(path: Path, what: str) -> int:
+    """The descriptor of a file that is locked and still in its place."""
+    gone = 0
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        except FileNotFoundError:  # another process, just ending, has taken its empty folder away
+            gone += 1
+            if gone == _TRIES:  # a folder in which nothing can be made, such as /proc/self
+                raise
+            continue
+        try:
+            _ask(lock, what)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(lock), os.stat(path, follow_symlinks=False)):
+                    _sign(lock)
+                    return lock
+        except BaseException:
+            os.close(lock)
+            raise
+        os.close(lock)
+
+
+def _ask(lock: int, what: str) -> None:
+    import fcntl
+
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        owner = os.read(lock, 20).decode("ascii", "replace")
+        raise StoreError(
+            f"{what!r} is being written by another process ({f'number {owner}' if owner else 'just begun'}); "
+            "wait until it has ended, or choose another name."
+        ) from error
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+
+
+def _sign(lock: int) -> None:
+    """Write down the number of this process, for the sentence that others get."""
+    os.ftruncate(lock, 0)
+    with suppress(OSError):  # a full disk: it locks without the number too
+        os.write(lock, str(os.getpid()).encode())
