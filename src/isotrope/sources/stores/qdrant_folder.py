@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-import pickle  # nosec B403: only to refuse what is more than a point
+import pickle  # nosec B403  # only to refuse what is more than a point
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
