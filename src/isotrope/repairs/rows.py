@@ -66,9 +66,15 @@ def refuse_nonfinite(rows: Any) -> None:
 
 
 def lengths(rows: Any) -> Any:
-    """Euclidean length of each row, (n, 1), computed in float64 where rows are numpy."""
+    """Euclidean length of each row, (n, 1), computed in float64 where rows are numpy.
+
+    Tensors keep their type, because some devices have no float64. They are squared in units of the row's largest
+    coordinate, so that no square vanishes.
+    """
     if is_tensor(rows):
-        return rows.norm(dim=1, keepdim=True)
+        largest = rows.detach().abs().amax(dim=1, keepdim=True)
+        scale = largest.where(largest > 0, largest.new_ones(()))
+        return (rows / scale).norm(dim=1, keepdim=True) * scale
     return np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
 
 

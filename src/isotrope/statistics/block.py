@@ -15,8 +15,11 @@ from isotrope.sources.batch import Rows
 #: Squared lengths outside these count as zero and as not finite: their own squares would leave float64's range.
 _SMALLEST, _LARGEST = 1e-140, 1e140
 
-#: Squared lengths between which products of float32 rows neither overflow nor vanish.
+#: Squared lengths of the longest row between which products of float32 rows neither overflow nor vanish.
 _FLOAT32_SAFE = (1e-20, 1e30)
+
+#: Squared length of the shortest row above which its inverse length is a float32 number.
+_FLOAT32_SHORTEST = 1e-70
 
 
 @dataclass(frozen=True)
@@ -42,33 +45,13 @@ class Block:
         return len(self.norms)
 
     @cached_property
-    def offsets(self) -> NDArray[np.float64]:
-        """Rows − shift in float64 numpy, (n, d), for sums by token type and by sequence.
+    def wide(self) -> NDArray[np.float64]:
+        """The rows in float64 numpy, (n, d), for sums by token type and by sequence.
 
-        Not `centred`, which is rounded where a row is far longer than the mean, as massive activations are.
+        Sums start from the rows themselves, not from `centred`: of a row far shorter than the shift nothing would be
+        left, and a row far longer than the shift would be rounded.
         """
-        if self.values.dtype == np.float64:
-            return to_numpy(self.centred)
-        if _is_torch(self.centred):  # torch widens and subtracts twice as fast as numpy
-            import torch
-
-            return np.asarray(torch.from_numpy(self.values).double().sub_(torch.from_numpy(self.shift)).numpy())
-        return self.values.astype(np.float64) - self.shift
-
-    @cached_property
-    def offset_squares(self) -> NDArray[np.float64]:
-        """‖x − shift‖² of each row, (n,)."""
-        return np.asarray(np.einsum("ij,ij->i", self.offsets, self.offsets))
-
-    def weighted_sum(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Σ w_i x_i, (d,), of rows in their own type on their own device, about the shift."""
-        if _is_torch(self.centred):
-            total = to_numpy(self.centred.new_tensor(weights) @ self.centred).astype(np.float64)
-        else:
-            # Not `@`: beside a torch model a threaded product of numpy's would fight torch for the same cores. And not
-            # of `offsets`: einsum widens a few rows at a time, where a float64 copy would cost more than the product.
-            total = np.einsum("i,ij->j", weights, self.centred)
-        return np.asarray(total + weights.sum() * self.shift)
+        return self.values.astype(np.float64, copy=False)
 
 
 def to_numpy(rows: Any) -> NDArray[Any]:
@@ -119,7 +102,7 @@ def block(rows: Any, known: Rows | None = None) -> Block:
         keep = finite & ~zero
         values, known = values[keep], known.take(keep)
         squares, mean, shift, centred = _centred(values)
-    if len(squares) and not _FLOAT32_SAFE[0] < squares.max() < _FLOAT32_SAFE[1]:
+    if len(squares) and not _fits_float32(squares):
         values = values.astype(np.float64, copy=False)
         squares, mean, shift, centred = _centred(values)
     return Block(
@@ -132,6 +115,11 @@ def block(rows: Any, known: Rows | None = None) -> Block:
         zero=int(zero.sum()),
         nonfinite=int(len(finite) - finite.sum()),
     )
+
+
+def _fits_float32(squares: NDArray[np.float64]) -> bool:
+    """Whether float32 holds the products and the inverse lengths of rows of these squared lengths, (n,)."""
+    return bool(_FLOAT32_SAFE[0] < squares.max() < _FLOAT32_SAFE[1] and squares.min() > _FLOAT32_SHORTEST)
 
 
 def _centred(rows: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], Any]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import MergeError
 from isotrope.statistics.block import Block
+from isotrope.statistics.directions import unit_moments
 from isotrope.statistics.tridiagonal import spectra
 
 Vector = NDArray[np.float64]
@@ -105,13 +106,13 @@ class Moments:
         rest = rows.mean - rows.shift
         if (n * rest**2 > 1e-3 * resolution * np.diagonal(scatter)).any():
             _add_outer(scatter, -n, rest)
-        unit_mean = rows.weighted_sum(1.0 / rows.norms) / n
+        unit_mean, unit_scatter = unit_moments(rows)
         return cls(
             n=n,
             mean=rows.mean,
             scatter=scatter,
             unit_mean=unit_mean,
-            unit_scatter=max(0.0, n * (1.0 - float(unit_mean @ unit_mean))),
+            unit_scatter=unit_scatter,
             energy=float(rows.norms @ rows.norms),
             zero=rows.zero,
             nonfinite=rows.nonfinite,

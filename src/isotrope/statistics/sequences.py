@@ -56,13 +56,10 @@ class SequenceStatistics:
         starts = rows.rows.starts()
         length = np.diff(np.append(starts, n))
         # One sparse product (sequences × rows) each: several times faster than np.add.reduceat.
-        # About the block's shift, in float64, as for token types.
         at, ends, shape = np.arange(n), np.append(starts, n), (len(starts), n)
         values, inverse = rows.values, 1.0 / rows.norms
-        total = sparse.csr_array((inverse, at, ends), shape=shape) @ rows.offsets
-        total += np.add.reduceat(inverse, starts)[:, None] * rows.shift
-        summed = sparse.csr_array((np.ones(n), at, ends), shape=shape) @ rows.offsets
-        summed += length[:, None] * rows.shift
+        total = sparse.csr_array((inverse, at, ends), shape=shape) @ rows.wide
+        summed = sparse.csr_array((np.ones(n), at, ends), shape=shape) @ rows.wide
         pairs = length > 1
         t, s, m, head = length[pairs], total[pairs], summed[pairs], starts[pairs]
         square = np.einsum("ij,ij->i", s, s)

@@ -18,8 +18,8 @@ from isotrope.statistics.block import Block
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Token types handled at a time where means are needed, so that temporaries stay small.
-_TYPES_AT_ONCE = 4096
+#: Token types, and rows, handled at a time, so that temporaries stay small.
+_TYPES_AT_ONCE, _ROWS_AT_ONCE = 4096, 256
 
 #: Rows of one type whose spread is below this share of their squared length are equal but for rounding.
 _SAME = 1e-13
@@ -82,17 +82,14 @@ class TokenStatistics:
             return cls.empty(d)
         types = rows.rows.types
         k, count = len(types.ids), np.diff(types.begin)
-        # About the block's mean, so that a type's squared length and that of its mean do not cancel.
-        means = rows.rows.by_type @ rows.offsets
+        means = rows.rows.by_type @ rows.wide
         means /= count[:, None]
-        scatters = _sum_by(types, rows.offset_squares) - count * _squared(means)
-        means += rows.shift
         inverse = (1.0 / rows.norms).astype(rows.values.dtype)[types.order]
         return cls(
             types=types.ids.astype(np.int64, copy=False),
             _slot=np.arange(k),
             _n=count,
-            _scatters=np.maximum(scatters, 0.0),
+            _scatters=_sum_by(types, _squared_distances(rows.wide, means, types)),
             _energy=_sum_by(types, rows.norms**2),
             _means=means,
             _units=sparse.csr_array((inverse, types.order, types.begin), shape=(k, n)) @ rows.values,
@@ -278,6 +275,17 @@ def _parts(k: int) -> Iterator[slice]:
 def _squared(rows: NDArray[np.float64]) -> Vector:
     """Squared length of each row, (n, d) -> (n,)."""
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+
+def _squared_distances(rows: NDArray[np.float64], means: NDArray[np.float64], types: Types) -> Vector:
+    """‖x − μ_t‖² of each row x to the mean of its own type, (n,), by differences, so that nothing cancels."""
+    which = np.empty(len(rows), np.int64)
+    which[types.order] = np.repeat(np.arange(len(types.ids)), np.diff(types.begin))
+    distances = np.empty(len(rows))
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        distances[part] = _squared(rows[part] - means[which[part]])
+    return distances
 
 
 def _variance(scatters: Vector, energy: Vector, n: Index) -> Vector:
