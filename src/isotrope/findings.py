@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -89,15 +90,26 @@ class Findings:
         return (Path(self.model).name if Path(self.model).is_absolute() else self.model) if self.model else "vectors"
 
     def get(self, measure: str, layer: int | str | None = -1, group: str | None = None) -> Reading:
-        """One reading; a negative layer counts from the end, None is for readings across layers."""
+        """One reading; a negative layer counts from the end, None is for readings across layers.
+
+        measure: its name; of a quantized one, the name with and without `_additive` mean the same.
+        """
         if isinstance(layer, int) and layer < 0:
             if layer < -len(self.layers):
                 raise InputError(f"there is no layer {layer}: the run has {len(self.layers)}.")
             layer = self.layers[layer]
+        wanted = (self.find_name(measure), layer, group, "definition")
         for r in self.readings:
-            if (r.measure, r.layer, r.group, r.variant) == (measure, layer, group, "definition"):
+            if (r.measure, r.layer, r.group, r.variant) == wanted:
                 return r
         raise InputError(f"the run has no reading of {measure!r}" + ("." if layer is None else f" for layer {layer}."))
+
+    def find_name(self, measure: str) -> str:
+        """The name under which the readings have a measure; the name itself where they do not have it."""
+        names = dict.fromkeys(r.measure for r in self.readings)
+        if measure in names:
+            return measure
+        return next((name for name in names if _short_name(name) == _short_name(measure)), measure)
 
     def report(self, path: str | Path) -> Path:
         """Write these findings as one HTML file; the report in a run folder has maps of the rows too."""
@@ -144,7 +156,8 @@ class Findings:
         from isotrope.drawing.curve import curve, layer_axis
         from isotrope.drawing.style import COLUMN, style
 
-        found = {r.layer: r for r in self.readings if (r.measure, r.group, r.variant) == (measure, group, "definition")}
+        kind = (self.find_name(measure), group, "definition")
+        found = {r.layer: r for r in self.readings if (r.measure, r.group, r.variant) == kind}
         if None in found:
             raise InputError(f"{measure} is one number for all layers ({found[None].value:.4g}) and has no curve.")
         if not any(math.isfinite(r.value) for r in found.values()):
@@ -249,6 +262,15 @@ def _checked(found: Findings) -> Findings:
             if type(value) not in kinds:
                 raise TypeError(f"{value!r} where {kinds[0].__name__} is expected")
     return found
+
+
+def _short_name(measure: str) -> str:
+    """A measure's name without the additive quantizer, which is meant where none is named.
+
+    >>> _short_name("point_patchiness_additive_8x64"), _short_name("point_patchiness_product")
+    ('point_patchiness_8x64', 'point_patchiness_product')
+    """
+    return re.sub(r"_additive(?=_\d+x\d+$|$)", "", measure)
 
 
 def _listed(readings: list[Reading]) -> str:

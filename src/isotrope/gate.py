@@ -89,7 +89,7 @@ def check(gate: Gate, findings: Findings) -> Outcome:
 
 def _readings(gate: Gate, findings: Findings) -> list[Reading]:
     """The readings that a gate is about; one across layers, such as a correlation, has no layer to name."""
-    kind = (gate.measure, None, "definition")
+    kind = (findings.find_name(gate.measure), None, "definition")
     found = [r for r in findings.readings if (r.measure, r.group, r.variant) == kind]
     if not found:
         raise InputError(f"the gate {gate.text!r} cannot be decided: the run has no reading of {gate.measure!r}.")

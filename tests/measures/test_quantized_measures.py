@@ -167,7 +167,8 @@ def test_rows_give_what_cells_of_the_same_settings_give() -> None:
 
 
 def test_names_carry_the_settings() -> None:
-    assert get("cluster_eee_8x64").name == "cluster_eee_additive_8x64"
+    assert get("cluster_eee_8x64").name == "cluster_eee_8x64"
+    assert get("cluster_eee_8x64").parameters == get("cluster_eee_additive_8x64").parameters
     assert isotrope.measures.cluster_eee is get("cluster_eee_additive")
     with pytest.raises(InputError, match="expected at least 1 codebook"):
         get("cluster_eee_0x64")
