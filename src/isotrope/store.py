@@ -29,6 +29,9 @@ _CHECKPOINT, _STATISTICS, _TABLES = "checkpoint", "statistics", "tables"
 #: What each file of statistics is of, and the hash of every file that is read again.
 _INDEX = f"{_STATISTICS}/index.json"
 
+#: The newest format of the statistics that this version reads: 1 has exact ones only, 2 has compact ones too.
+_STATISTICS_FORMAT = 2
+
 #: Where a finished run is written whole before its files are put in place.
 _STAGE = ".unfinished"
 
@@ -75,10 +78,16 @@ class Run:
         if not os.access(there, os.W_OK):
             raise StoreError(f"nothing can be written into {str(there)!r}; give another folder for the run with -o.")
 
-    def save(self, findings: Findings, statistics: Mapping[str, Arrays], index: Mapping[str, Any]) -> None:
+    def save(
+        self, findings: Findings, statistics: Mapping[str, Arrays], index: Mapping[str, Any], *, keep: str = "all"
+    ) -> None:
         """Write everything aside, then put it in place, the findings last: where they stand, the run is whole.
 
-        index: what each of the statistics is of, by its file's name.
+        Args:
+            findings: What the run found.
+            statistics: The arrays of each file.
+            index: What each of the statistics is of, by its file's name.
+            keep: How much the statistics hold, see `isotrope.statistics.keeping`.
         """
         stage = self.folder / _STAGE
         shutil.rmtree(stage, ignore_errors=True)
@@ -93,7 +102,8 @@ class Run:
             write_text(stage / FINDINGS, findings.to_json())
             with told(self.folder):
                 hashes = {path.relative_to(stage).as_posix(): sha256(path) for path in stage.rglob("*.*")}
-            write_text(stage / _INDEX, sealed({"format": FORMAT, "files": index, "sha256": hashes}))
+            document = {"format": _STATISTICS_FORMAT, "keep": keep, "files": index, "sha256": hashes}
+            write_text(stage / _INDEX, sealed(document))
             with told(self.folder):
                 for path in sorted(stage.iterdir(), key=lambda p: p.name == FINDINGS):
                     _replace(path, self.folder / path.name)
@@ -102,6 +112,16 @@ class Run:
             shutil.rmtree(stage, ignore_errors=True)
             self._remove_if_empty()
         shutil.rmtree(self.folder / _CHECKPOINT, ignore_errors=True)
+
+    def drop_statistics(self) -> None:
+        """Remove the statistics of a finished run; its findings, tables and report stay."""
+        index = self._index()
+        names = [f"{_STATISTICS}/{name}.safetensors" for name in index.get("files", {})]
+        hashes = {name: digest for name, digest in index.get("sha256", {}).items() if name not in names}
+        # The index first: a process that is stopped in between leaves files that nobody misses.
+        write_text(self.folder / _INDEX, sealed(index | {"keep": "none", "files": {}, "sha256": hashes}))
+        for name in names:
+            inside(self.folder, name).unlink(missing_ok=True)
 
     def add_table(self, name: str, table: pd.DataFrame) -> None:
         """Write a table that was worked out later, or write it again."""
@@ -163,7 +183,7 @@ class Run:
             if not (target / "state.json").exists():
                 continue
             state = _document(target / "state.json", _damaged(target / "state.json", target))
-            _known_format(state.get("format"), target)
+            _known_format(state.get("format"), target, FORMAT)
             if not is_sealed(state):
                 raise _damaged(target / "state.json", target)
             statistics = {}
@@ -182,6 +202,11 @@ class Run:
         if not path.is_file():
             raise StoreError(f"the folder {str(self.folder)!r} is not a finished run (it has no {path.name}).")
         index = self._index()
+        if index.get("keep") == "none":
+            raise StoreError(
+                f"the run {str(self.folder)!r} holds no statistics, because it was made with --keep none; "
+                "scan again with --keep summary."
+            )
         try:
             return [(group, layer, path.with_name(f"{n}.safetensors")) for n, (group, layer) in index["files"].items()]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -193,7 +218,7 @@ class Run:
         if not path.is_file():
             return {}
         index = _document(path, _damaged_index(path))
-        _known_format(index.get("format"), path)
+        _known_format(index.get("format"), path, _STATISTICS_FORMAT)
         # Runs from before there were checksums have neither of the two.
         if index.keys() & {"sha256", "checksum"} and not is_sealed(index):
             raise _damaged_index(path)
@@ -273,9 +298,9 @@ def _damaged(path: Path, checkpoint: Path) -> StoreError:
     return StoreError(f"the checkpoint file {str(path)!r} is damaged; delete {str(checkpoint)!r} to begin anew.")
 
 
-def _known_format(version: Any, path: Path) -> None:
-    if not isinstance(version, int) or version > FORMAT:
+def _known_format(version: Any, path: Path, newest: int) -> None:
+    if not isinstance(version, int) or version > newest:
         raise StoreError(
-            f"{str(path)!r} has format {version!r}, this isotrope reads up to {FORMAT}; "
+            f"{str(path)!r} has format {version!r}, this isotrope reads up to {newest}; "
             "update isotrope (pip install -U isotrope)."
         )
