@@ -101,8 +101,8 @@ def scan(
     (float64 throughout); None is exact for vectors and fast for models. bad_files: "stop" at a file of vectors that
     cannot be read, or "skip" it and say which; on a cluster, any shard of the vectors. engine: "local", or "ray" for a
     cluster, with address, workers and gpus_per_worker, see `isotrope.engines.choosing`. output: a run folder to write.
-    keep: how much of the statistics stays in it: "none" (findings, tables and the report only), "summary" (compact, for all
-    commands that read runs) or "all" (exact, and runs can be merged).
+    keep: how much of the statistics stays in it: "none" (findings, tables and the report only), "summary" (compact, for
+    all commands that read runs) or "all" (exact, and runs can be merged).
 
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(500, 8)) + 3.0

@@ -10,7 +10,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isotrope.atomic import read_arrays, sync, told, write_arrays, write_frame, write_text
+from isotrope.atomic import (
+    read_arrays,
+    remove,
+    remove_leftovers,
+    sync,
+    told,
+    write_arrays,
+    write_frame,
+    write_text,
+)
 from isotrope.checksums import is_sealed, sealed, sha256
 from isotrope.errors import StoreError
 from isotrope.findings import FORMAT, Findings
@@ -47,23 +56,54 @@ class Run:
         """Whether the run is whole: its findings are put in place last."""
         return (self.folder / FINDINGS).exists()
 
+    @property
+    def resumable(self) -> bool:
+        """Whether there is a whole checkpoint to go on from."""
+        return any(self._is_whole(number) for number in self._numbers())
+
     def prepare(self, *, resume: bool) -> None:
         """Refuse a folder that cannot be written, or that holds another run; nothing is written yet."""
         self._refuse_place()
+        self._refuse_links()
         self._refuse_run(resume)
 
     @contextmanager
     def held(self, *, resume: bool) -> Iterator[None]:
         """Prepare the folder, and keep it from every other process meanwhile."""
         self._refuse_place()
-        with held(self.folder):
+        with self.locked():
             self._refuse_run(resume)
             yield
 
-    def _refuse_run(self, resume: bool) -> None:
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep the folder from every other process, without what killed ones left in it."""
+        with held(self.folder):
+            self._refuse_links()
+            self.remove_leftovers()
+            yield
+
+    def remove_leftovers(self) -> None:
+        """Remove what killed processes left behind; only for who holds the lock of the folder or of one above it."""
+        remove_leftovers(self.folder, FINDINGS, "readings.*", "report.html")
+        remove_leftovers(self.folder / _STATISTICS, "*.safetensors", "index.json")
+        remove_leftovers(self.folder / _TABLES, "*.parquet")
+        remove(self.folder / _STAGE)
+        for number in self._numbers():
+            if self.finished or not self._is_whole(number):
+                self._remove_checkpoint(number)
+        with suppress(OSError):
+            (self.folder / _CHECKPOINT).rmdir()
+        if self.finished and self._index().get("keep") == "none":
+            for path in (self.folder / _STATISTICS).glob("layer_*.safetensors"):
+                remove(path)
+
+    def _refuse_links(self) -> None:
         for name in (_CHECKPOINT, _STATISTICS, _TABLES, _STAGE):
             inside(self.folder, name)
-        if not resume and (self.finished or (self.folder / _CHECKPOINT).exists()):
+
+    def _refuse_run(self, resume: bool) -> None:
+        if not resume and (self.finished or self.resumable):
             raise StoreError(
                 f"the folder {str(self.folder)!r} already holds a run; "
                 "choose another one with -o, continue it with --resume, or delete it."
@@ -111,7 +151,7 @@ class Run:
         finally:
             shutil.rmtree(stage, ignore_errors=True)
             self._remove_if_empty()
-        shutil.rmtree(self.folder / _CHECKPOINT, ignore_errors=True)
+        self.remove_leftovers()
 
     def drop_statistics(self) -> None:
         """Remove the statistics of a finished run; its findings, tables and report stay."""
@@ -174,14 +214,12 @@ class Run:
         sync(base, self.folder, self.folder.absolute().parent)
         for older in self._numbers():
             if older < number:
-                shutil.rmtree(base / f"{older:08d}", ignore_errors=True)
+                self._remove_checkpoint(older)
 
     def last_checkpoint(self) -> tuple[dict[str, Any], dict[str, dict[str, NDArray[Any]]]] | None:
         """The newest whole checkpoint, its files checked against their hashes; None where there is none."""
-        for number in sorted(self._numbers(), reverse=True):
+        for number in sorted(filter(self._is_whole, self._numbers()), reverse=True):
             target = self.folder / _CHECKPOINT / f"{number:08d}"
-            if not (target / "state.json").exists():
-                continue
             state = _document(target / "state.json", _damaged(target / "state.json", target))
             _known_format(state.get("format"), target, FORMAT)
             if not is_sealed(state):
@@ -228,13 +266,20 @@ class Run:
         base = self.folder / _CHECKPOINT
         return [int(p.name) for p in base.glob("[0-9]*") if p.name.isdigit()] if base.is_dir() else []
 
+    def _is_whole(self, number: int) -> bool:
+        """Whether a checkpoint was written to its end."""
+        return (self.folder / _CHECKPOINT / f"{number:08d}" / "state.json").exists()
+
+    def _remove_checkpoint(self, number: int) -> None:
+        shutil.rmtree(self.folder / _CHECKPOINT / f"{number:08d}", ignore_errors=True)
+
     def findings(self) -> Findings:
         """What the run found, with its tables."""
         import pandas as pd
 
         path = self.folder / FINDINGS
         if not self.finished:
-            what = "has not finished: continue it with --resume" if self._numbers() else "is not a run"
+            what = "has not finished: continue it with --resume" if self.resumable else "is not a run"
             raise StoreError(f"the folder {str(self.folder)!r} {what} (it has no {FINDINGS}).")
         with told(path):
             text = path.read_bytes()

@@ -144,6 +144,7 @@ def scan(
     from isotrope import gate
     from isotrope.cli.fresh_folder import fresh_folder
     from isotrope.cli.inputs import sort_out
+    from isotrope.cli.stopping import advise_on_run, advise_when_stopped
     from isotrope.cli.terminal import Bar, show_findings, show_plan
     from isotrope.engines.choosing import Engine
     from isotrope.errors import InputError
@@ -167,7 +168,8 @@ def scan(
     run = Run(folder) if folder is not None else None
     if run is not None and dry_run:
         run.prepare(resume=resume)
-    with nullcontext() if run is None or dry_run else run.held(resume=resume), Bar(quiet=json) as bar:
+    advise = advise_when_stopped(lambda: "" if dry_run else advise_on_run(run))
+    with advise, nullcontext() if run is None or dry_run else run.held(resume=resume), Bar(quiet=json) as bar:
         bar("opening", 0, None)
         reading = replace(reading, model=place.model, text=place.text, vectors=place.vectors)
         if dry_run:

@@ -13,8 +13,8 @@ from isotrope.statistics.token_tables import TokenTables
 #: none: findings, tables and the report only. summary: what later commands read, compact. all: exact, can be merged.
 KEEP = ("none", "summary", "all")
 
-#: A compact run keeps at most so many sampled rows of a layer, which is more than `repair show` takes, and so many bytes
-#: of the rows of all layers, but never fewer rows than a report draws.
+#: A compact run keeps at most so many sampled rows of a layer, which is more than `repair show` takes, and so many
+#: bytes of the rows of all layers, but never fewer rows than a report draws.
 _MOST_ROWS, _MOST_BYTES, _FEWEST_ROWS = 6_000, 80_000_000, 1_500
 
 #: Bytes of a number of a sampled row on disk, and of what is known of the row.

@@ -105,6 +105,9 @@ class TokenTables:
         keep, means = frequent(n), decode_rows(arrays)
         refuse_unless(len(means) == keep.sum(), f"there are {len(means)} saved means of {keep.sum()} token types")
         window_b = require(arrays, "window_b", np.float64, (len(means),), least=0)
-        whole = TokenTable(types, n, *columns, *totals[0].tolist(), n)
-        part = TokenTable(types[keep], n[keep], *columns[:, keep], *totals[1].tolist(), n[keep])
-        return cls(whole, part._replace(b=window_b), means)
+
+        def table(keep: NDArray[np.bool_] | slice, totals: list[float]) -> TokenTable:
+            named: dict[str, Any] = dict(zip((*_COLUMNS, *_TOTALS), (*columns[:, keep], *totals), strict=True))
+            return TokenTable(types=types[keep], n=n[keep], seen=n[keep], **named)
+
+        return cls(table(slice(None), totals[0].tolist()), table(keep, totals[1].tolist())._replace(b=window_b), means)

@@ -138,6 +138,7 @@ class Options:
         """
         run = Run(self.run_folder(name))
         run.prepare(resume=True)
+        run.remove_leftovers()  # under the lock of the study
         options = choose(measures, sample=sample, seed=self.seed)
         every = 60.0 if checkpoints else math.inf
         return scan_source(
