@@ -158,7 +158,7 @@ def test_stopped_politely(
     command = ["scan", "rows.npy", *OPTIONS, "--checkpoint-every", "0"]
     stopped = _stopped(where, at, number, *command, folder=tmp_path)
     assert (stopped.returncode, stopped.stdout) == (code, "")
-    assert stopped.stderr == "isotrope: stopped; a run with -o can be continued with --resume.\n"
+    assert stopped.stderr == "isotrope: stopped; continue with the same command and -o run --resume.\n"
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["checkpoint"]
     assert not list(tmp_path.rglob(".*"))
     monkeypatch.chdir(tmp_path)

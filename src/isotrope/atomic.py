@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Arrays = Mapping[str, NDArray[np.generic]]
+
+
+#: The names of files and folders that are being written, or are about to go.
+_LEFTOVER = re.compile(r"\.(?P<name>.+)\.\d+\.(?P<kind>part|old)")
 
 
 @contextmanager
@@ -67,6 +74,38 @@ def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
             before.replace(folder)
         shutil.rmtree(before, ignore_errors=True)
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def remove_leftovers(folder: Path, *patterns: str) -> None:
+    """Remove what killed processes left half-written in a folder; only for who holds the lock of what is written there.
+
+    Args:
+        folder: Where to look; nothing happens where there is none.
+        patterns: Names of the files and folders that were being written, such as "*.parquet".
+    """
+    for path in list(folder.iterdir()) if folder.is_dir() else ():
+        found = _LEFTOVER.fullmatch(path.name)
+        if found is None or not any(fnmatchcase(found["name"], pattern) for pattern in patterns):
+            continue
+        target = path.with_name(found["name"])
+        with told(path):
+            if found["kind"] == "old" and not target.exists():
+                path.replace(target)  # stopped after the old folder had gone and before the new one came
+            else:
+                remove(path)
+
+
+def remove_leftovers_of(target: Path) -> None:
+    """Remove what killed processes left of one file or folder that they were writing; only for who holds its lock."""
+    remove_leftovers(target.absolute().parent, escape(target.name))
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder with what is in it; of a link only the link."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def sync(*folders: Path) -> None:

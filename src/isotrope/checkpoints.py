@@ -10,6 +10,7 @@ from isotrope.findings import Findings
 from isotrope.secrets import masked_facts
 from isotrope.sources.batch import Layer, Source
 from isotrope.statistics import Collection, Summary, Wanted
+from isotrope.statistics.keeping import compact_arrays
 from isotrope.store import Run
 
 #: What runs of earlier versions did not say.
@@ -26,7 +27,21 @@ def files(collection: Collection) -> dict[str, tuple[str | None, Layer]]:
 
 
 def arrays(collection: Collection) -> dict[str, dict[str, Any]]:
+    """The whole state of each summary, by file name."""
     return {name: collection.summaries[key].arrays() for name, key in files(collection).items()}
+
+
+def save(run: Run, findings: Findings, collection: Collection, keep: str) -> None:
+    """Write a finished run, with as much of its statistics as `keep` says.
+
+    With "none" the report still needs them: they are saved compact, and `Run.drop_statistics` removes them after it.
+    """
+    if keep == "all":
+        run.save(findings, arrays(collection), files(collection), keep=keep)
+        return
+    compact = compact_arrays(collection)
+    layers = {f"layer_{layer}": (None, layer) for _, layer in collection.summaries}
+    run.save(findings, compact, {name: layers[name] for name in compact}, keep="summary")
 
 
 def keep(run: Run, task: dict[str, Any], now: Collection) -> None:

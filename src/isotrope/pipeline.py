@@ -32,6 +32,7 @@ from isotrope.sources.batch import Layer, Source
 from isotrope.sources.inputs import Input
 from isotrope.sources.models import Loaded
 from isotrope.statistics import Collection, Moments, Sample, Summary, Wanted, block
+from isotrope.statistics.keeping import check_keep
 from isotrope.store import Run
 from isotrope.tables import tables
 from isotrope.verdict import judge
@@ -87,6 +88,7 @@ def scan(
     gpus_per_worker: float = 0.0,
     output: str | Path | None = None,
     resume: bool = False,
+    keep: str = "summary",
     checkpoint_every: float = 60.0,
     progress: Progress | None = None,
 ) -> Findings:
@@ -99,6 +101,8 @@ def scan(
     (float64 throughout); None is exact for vectors and fast for models. bad_files: "stop" at a file of vectors that
     cannot be read, or "skip" it and say which; on a cluster, any shard of the vectors. engine: "local", or "ray" for a
     cluster, with address, workers and gpus_per_worker, see `isotrope.engines.choosing`. output: a run folder to write.
+    keep: how much of the statistics stays in it: "none" (findings, tables and the report only), "summary" (compact, for
+    all commands that read runs) or "all" (exact, and runs can be merged).
 
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(500, 8)) + 3.0
@@ -108,12 +112,13 @@ def scan(
     """
     reading, where = Input.among(locals()), Engine.among(locals())
     options = choose(measures, sample=sample, seed=seed)
+    check_keep(keep)
     if resume and output is None:
         raise InputError("there is nothing to resume without a run folder; name it as the output.")
     run = Run(output) if output is not None else None
     with nullcontext() if run is None else run.held(resume=resume), where.open(reading) as source:
         return scan_source(
-            source, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=progress
+            source, options, run=run, resume=resume, keep=keep, checkpoint_every=checkpoint_every, progress=progress
         )
 
 
@@ -152,6 +157,7 @@ def scan_source(
     *,
     run: Run | None = None,
     resume: bool = False,
+    keep: str = "summary",
     checkpoint_every: float = 60.0,
     progress: Progress | None = None,
 ) -> Findings:
@@ -163,7 +169,7 @@ def scan_source(
     collection = Collection(options.wanted)
     if run is not None and resume:
         if run.finished:
-            return add_report(run, checkpoints.finished(run, task), progress)
+            return _report(run, checkpoints.finished(run, task), keep, progress)
         collection = checkpoints.resumed(run, task, options.wanted)
     resumed = collection.batches
     told = progress or (lambda *_: None)
@@ -180,10 +186,18 @@ def scan_source(
     findings.provenance = provenance(started, task["settings"], resumed) | {"engine": engine_of(source)}
     if run is not None:
         told("writing the run", 0, None)
-        run.save(findings, checkpoints.arrays(collection), checkpoints.files(collection))
+        checkpoints.save(run, findings, collection, keep)
         del collection  # the report reads what was written, and needs the room
         give_back()
-        add_report(run, findings, told)
+        _report(run, findings, keep, told)
+    return findings
+
+
+def _report(run: Run, findings: Findings, keep: str, progress: Progress | None) -> Findings:
+    """Add the report to a run that is whole; after that, statistics that are not to be kept go."""
+    add_report(run, findings, progress)
+    if keep == "none":
+        run.drop_statistics()
     return findings
 
 

@@ -16,6 +16,7 @@ from isotrope.sources.encoding import encode
 from isotrope.sources.media_source import MediaSource
 from isotrope.sources.text import TextSource
 from isotrope.statistics import Collection, Wanted
+from isotrope.statistics.keeping import count_kept_rows, estimate_bytes
 
 #: Batches that are run to measure the rate, and texts that are tokenized to estimate the length of the rest.
 _TIMED_BATCHES = 2
@@ -25,10 +26,16 @@ _COUNTED_TEXTS = 2_000
 _PROGRAM_BYTES = 120_000_000
 _TORCH_BYTES = 300_000_000
 
+#: What a drawn row, a token type and everything else take in the tables and the report of a run.
+_DRAWN_BYTES, _TYPE_BYTES, _REPORT_BYTES = 100, 48, 700_000
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An estimate. rows: of each layer. seconds: of the scan in one process. memory, disk: bytes at their peak."""
+    """An estimate. rows: of each layer. seconds: of the scan in one process. memory: bytes at its peak.
+
+    disk: bytes that the run leaves. checkpoints: bytes beside them while it runs, if that takes long enough for one.
+    """
 
     rows: int
     layers: int
@@ -37,10 +44,21 @@ class Plan:
     memory: int
     disk: int
     engine: str = "local"
+    checkpoints: int = 0
 
 
-def plan(source: Source, measures: Sequence[Measure], wanted: Wanted, *, report: bool = True) -> Plan:
-    """Measure the rate on the first batches and scale it up; nothing is written. report: whether one is made."""
+def plan(
+    source: Source, measures: Sequence[Measure], wanted: Wanted, *, report: bool = True, keep: str = "summary"
+) -> Plan:
+    """Measure the rate on the first batches and scale it up; nothing is written.
+
+    Args:
+        source: What would be read.
+        measures: What would be measured.
+        wanted: The statistics that this takes.
+        report: Whether a report is made.
+        keep: How much of the statistics stays on disk.
+    """
     trial = Collection(wanted)
     begin = time.perf_counter()
     for batch in islice(source.batches(), _TIMED_BATCHES * getattr(source, "parts", 1)):
@@ -60,8 +78,17 @@ def plan(source: Source, measures: Sequence[Measure], wanted: Wanted, *, report:
         width=d,
         seconds=seconds / timed * rows + after + maps,
         memory=int(3 * statistics + 3 * weights + _PROGRAM_BYTES + (_TORCH_BYTES if weights else 0)),
-        disk=int(2 * statistics + parts * types * 64),
+        disk=_disk(layers, d, parts, types, min(wanted.sample, rows), keep),
+        # The last checkpoint stays until the next one is whole.
+        checkpoints=int(2 * statistics),
     )
+
+
+def _disk(layers: int, d: int, parts: int, types: int, sample: int, keep: str) -> int:
+    """About how many bytes a run leaves: its statistics, its tables and its report."""
+    kept = estimate_bytes(d, layers, types=types, sample=sample, keep=keep, groups=parts // layers)
+    drawn = min(layers, 3) * min(sample, count_kept_rows(sample, layers, d)) + max(layers - 3, 0) * min(sample, 1_500)
+    return int(kept + _DRAWN_BYTES * drawn + _TYPE_BYTES * parts * types + _REPORT_BYTES)
 
 
 def _seen(trial: Collection) -> int:

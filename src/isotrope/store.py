@@ -10,7 +10,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isotrope.atomic import read_arrays, sync, told, write_arrays, write_frame, write_text
+from isotrope.atomic import (
+    read_arrays,
+    remove,
+    remove_leftovers,
+    sync,
+    told,
+    write_arrays,
+    write_frame,
+    write_text,
+)
 from isotrope.checksums import is_sealed, sealed, sha256
 from isotrope.errors import StoreError
 from isotrope.findings import FORMAT, Findings
@@ -29,6 +38,9 @@ _CHECKPOINT, _STATISTICS, _TABLES = "checkpoint", "statistics", "tables"
 #: What each file of statistics is of, and the hash of every file that is read again.
 _INDEX = f"{_STATISTICS}/index.json"
 
+#: The newest format of the statistics that this version reads: 1 has exact ones only, 2 has compact ones too.
+_STATISTICS_FORMAT = 2
+
 #: Where a finished run is written whole before its files are put in place.
 _STAGE = ".unfinished"
 
@@ -44,23 +56,54 @@ class Run:
         """Whether the run is whole: its findings are put in place last."""
         return (self.folder / FINDINGS).exists()
 
+    @property
+    def resumable(self) -> bool:
+        """Whether there is a whole checkpoint to go on from."""
+        return any(self._is_whole(number) for number in self._numbers())
+
     def prepare(self, *, resume: bool) -> None:
         """Refuse a folder that cannot be written, or that holds another run; nothing is written yet."""
         self._refuse_place()
+        self._refuse_links()
         self._refuse_run(resume)
 
     @contextmanager
     def held(self, *, resume: bool) -> Iterator[None]:
         """Prepare the folder, and keep it from every other process meanwhile."""
         self._refuse_place()
-        with held(self.folder):
+        with self.locked():
             self._refuse_run(resume)
             yield
 
-    def _refuse_run(self, resume: bool) -> None:
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep the folder from every other process, without what killed ones left in it."""
+        with held(self.folder):
+            self._refuse_links()
+            self.remove_leftovers()
+            yield
+
+    def remove_leftovers(self) -> None:
+        """Remove what killed processes left behind; only for who holds the lock of the folder or of one above it."""
+        remove_leftovers(self.folder, FINDINGS, "readings.*", "report.html")
+        remove_leftovers(self.folder / _STATISTICS, "*.safetensors", "index.json")
+        remove_leftovers(self.folder / _TABLES, "*.parquet")
+        remove(self.folder / _STAGE)
+        for number in self._numbers():
+            if self.finished or not self._is_whole(number):
+                self._remove_checkpoint(number)
+        with suppress(OSError):
+            (self.folder / _CHECKPOINT).rmdir()
+        if self.finished and self._index().get("keep") == "none":
+            for path in (self.folder / _STATISTICS).glob("layer_*.safetensors"):
+                remove(path)
+
+    def _refuse_links(self) -> None:
         for name in (_CHECKPOINT, _STATISTICS, _TABLES, _STAGE):
             inside(self.folder, name)
-        if not resume and (self.finished or (self.folder / _CHECKPOINT).exists()):
+
+    def _refuse_run(self, resume: bool) -> None:
+        if not resume and (self.finished or self.resumable):
             raise StoreError(
                 f"the folder {str(self.folder)!r} already holds a run; "
                 "choose another one with -o, continue it with --resume, or delete it."
@@ -75,10 +118,16 @@ class Run:
         if not os.access(there, os.W_OK):
             raise StoreError(f"nothing can be written into {str(there)!r}; give another folder for the run with -o.")
 
-    def save(self, findings: Findings, statistics: Mapping[str, Arrays], index: Mapping[str, Any]) -> None:
+    def save(
+        self, findings: Findings, statistics: Mapping[str, Arrays], index: Mapping[str, Any], *, keep: str = "all"
+    ) -> None:
         """Write everything aside, then put it in place, the findings last: where they stand, the run is whole.
 
-        index: what each of the statistics is of, by its file's name.
+        Args:
+            findings: What the run found.
+            statistics: The arrays of each file.
+            index: What each of the statistics is of, by its file's name.
+            keep: How much the statistics hold, see `isotrope.statistics.keeping`.
         """
         stage = self.folder / _STAGE
         shutil.rmtree(stage, ignore_errors=True)
@@ -93,7 +142,8 @@ class Run:
             write_text(stage / FINDINGS, findings.to_json())
             with told(self.folder):
                 hashes = {path.relative_to(stage).as_posix(): sha256(path) for path in stage.rglob("*.*")}
-            write_text(stage / _INDEX, sealed({"format": FORMAT, "files": index, "sha256": hashes}))
+            document = {"format": _STATISTICS_FORMAT, "keep": keep, "files": index, "sha256": hashes}
+            write_text(stage / _INDEX, sealed(document))
             with told(self.folder):
                 for path in sorted(stage.iterdir(), key=lambda p: p.name == FINDINGS):
                     _replace(path, self.folder / path.name)
@@ -101,7 +151,17 @@ class Run:
         finally:
             shutil.rmtree(stage, ignore_errors=True)
             self._remove_if_empty()
-        shutil.rmtree(self.folder / _CHECKPOINT, ignore_errors=True)
+        self.remove_leftovers()
+
+    def drop_statistics(self) -> None:
+        """Remove the statistics of a finished run; its findings, tables and report stay."""
+        index = self._index()
+        names = [f"{_STATISTICS}/{name}.safetensors" for name in index.get("files", {})]
+        hashes = {name: digest for name, digest in index.get("sha256", {}).items() if name not in names}
+        # The index first: a process that is stopped in between leaves files that nobody misses.
+        write_text(self.folder / _INDEX, sealed(index | {"keep": "none", "files": {}, "sha256": hashes}))
+        for name in names:
+            inside(self.folder, name).unlink(missing_ok=True)
 
     def add_table(self, name: str, table: pd.DataFrame) -> None:
         """Write a table that was worked out later, or write it again."""
@@ -154,16 +214,14 @@ class Run:
         sync(base, self.folder, self.folder.absolute().parent)
         for older in self._numbers():
             if older < number:
-                shutil.rmtree(base / f"{older:08d}", ignore_errors=True)
+                self._remove_checkpoint(older)
 
     def last_checkpoint(self) -> tuple[dict[str, Any], dict[str, dict[str, NDArray[Any]]]] | None:
         """The newest whole checkpoint, its files checked against their hashes; None where there is none."""
-        for number in sorted(self._numbers(), reverse=True):
+        for number in sorted(filter(self._is_whole, self._numbers()), reverse=True):
             target = self.folder / _CHECKPOINT / f"{number:08d}"
-            if not (target / "state.json").exists():
-                continue
             state = _document(target / "state.json", _damaged(target / "state.json", target))
-            _known_format(state.get("format"), target)
+            _known_format(state.get("format"), target, FORMAT)
             if not is_sealed(state):
                 raise _damaged(target / "state.json", target)
             statistics = {}
@@ -182,6 +240,11 @@ class Run:
         if not path.is_file():
             raise StoreError(f"the folder {str(self.folder)!r} is not a finished run (it has no {path.name}).")
         index = self._index()
+        if index.get("keep") == "none":
+            raise StoreError(
+                f"the run {str(self.folder)!r} holds no statistics, because it was made with --keep none; "
+                "scan again with --keep summary."
+            )
         try:
             return [(group, layer, path.with_name(f"{n}.safetensors")) for n, (group, layer) in index["files"].items()]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -193,7 +256,7 @@ class Run:
         if not path.is_file():
             return {}
         index = _document(path, _damaged_index(path))
-        _known_format(index.get("format"), path)
+        _known_format(index.get("format"), path, _STATISTICS_FORMAT)
         # Runs from before there were checksums have neither of the two.
         if index.keys() & {"sha256", "checksum"} and not is_sealed(index):
             raise _damaged_index(path)
@@ -203,13 +266,20 @@ class Run:
         base = self.folder / _CHECKPOINT
         return [int(p.name) for p in base.glob("[0-9]*") if p.name.isdigit()] if base.is_dir() else []
 
+    def _is_whole(self, number: int) -> bool:
+        """Whether a checkpoint was written to its end."""
+        return (self.folder / _CHECKPOINT / f"{number:08d}" / "state.json").exists()
+
+    def _remove_checkpoint(self, number: int) -> None:
+        shutil.rmtree(self.folder / _CHECKPOINT / f"{number:08d}", ignore_errors=True)
+
     def findings(self) -> Findings:
         """What the run found, with its tables."""
         import pandas as pd
 
         path = self.folder / FINDINGS
         if not self.finished:
-            what = "has not finished: continue it with --resume" if self._numbers() else "is not a run"
+            what = "has not finished: continue it with --resume" if self.resumable else "is not a run"
             raise StoreError(f"the folder {str(self.folder)!r} {what} (it has no {FINDINGS}).")
         with told(path):
             text = path.read_bytes()
@@ -273,9 +343,9 @@ def _damaged(path: Path, checkpoint: Path) -> StoreError:
     return StoreError(f"the checkpoint file {str(path)!r} is damaged; delete {str(checkpoint)!r} to begin anew.")
 
 
-def _known_format(version: Any, path: Path) -> None:
-    if not isinstance(version, int) or version > FORMAT:
+def _known_format(version: Any, path: Path, newest: int) -> None:
+    if not isinstance(version, int) or version > newest:
         raise StoreError(
-            f"{str(path)!r} has format {version!r}, this isotrope reads up to {FORMAT}; "
+            f"{str(path)!r} has format {version!r}, this isotrope reads up to {newest}; "
             "update isotrope (pip install -U isotrope)."
         )

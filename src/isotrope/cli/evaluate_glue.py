@@ -66,11 +66,14 @@ def glue(
 
         found = GlueEvaluation.read(str(output))
     else:
+        from isotrope.cli.stopping import advise_on_folder, advise_when_stopped
         from isotrope.cli.terminal import Bar, warnings_told
         from isotrope.evaluation.glue import evaluate_glue
+        from isotrope.evaluation.glue_runs import RUNS
 
         options = {name: given[name] for name in given if name not in ("tasks", "methods", "alpha", "show", "json")}
-        with Bar(quiet=json) as bar, warnings_told():
+        advise = advise_when_stopped(lambda: advise_on_folder(output, f"{RUNS}/*.json"))
+        with advise, Bar(quiet=json) as bar, warnings_told():
             found = evaluate_glue(
                 **options,
                 tasks=None if tasks is None else listed(tasks),

@@ -20,6 +20,7 @@ from isotrope.cli.figure import figure
 from isotrope.cli.repair import repair
 from isotrope.cli.report import report
 from isotrope.cli.scan import scan
+from isotrope.cli.stopping import Stopped
 from isotrope.cli.study import study
 from isotrope.errors import IsotropeError
 from isotrope.secrets import masked
@@ -61,12 +62,8 @@ def _options(
 _WrongUsage: Any = typer.BadParameter.__base__
 
 
-class _Stopped(BaseException):
-    """The user, or the system, wants the program to end."""
-
-
 def _stop(number: int, _: object) -> NoReturn:
-    raise _Stopped(number)
+    raise Stopped(number)
 
 
 def main() -> None:
@@ -86,8 +83,8 @@ def main() -> None:
         _leave(2, str(error))
     except MemoryError:
         _leave(2, "out of memory; try fewer layers, a smaller --sample or a smaller --batch-size.")
-    except _Stopped as stopped:
-        _leave(128 + stopped.args[0], "stopped; a run with -o can be continued with --resume.")
+    except Stopped as stopped:
+        _leave(128 + stopped.number, str(stopped))
     except OSError as error:
         _leave(2, f"{error.strerror or error}: the result could not be written.")
     sys.exit(code or 0)

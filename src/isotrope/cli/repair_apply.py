@@ -50,6 +50,7 @@ def apply(
     float32 stays float32. What is written is there whole or not at all, and nothing is written over.
     """
     given = locals()
+    from isotrope.atomic import remove_leftovers_of
     from isotrope.cli.engine_words import engine_words
     from isotrope.cli.terminal import Bar, console
     from isotrope.engines.choosing import engine_of
@@ -69,6 +70,8 @@ def apply(
         raise InputError(f"{place} is in a store, and stores are written with --engine local, not {engine}; use that.")
     fitted = load_repair(folder)
     with nullcontext() if place else claimed(output), Bar(quiet=json) as bar:  # stores keep their names themselves
+        if place is None:
+            remove_leftovers_of(Path(output))
         bar("opening", 0, None)
         with space.open_space(given, precision="fast", in_order=True) as source:
             notes = list(differences(fitted.fitted_on_, source.describe()))

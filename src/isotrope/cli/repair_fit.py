@@ -98,6 +98,7 @@ def fit(
 ) -> None:
     """Fit a repair on rows in one pass, and save it in a folder."""
     given = locals()
+    from isotrope.atomic import remove_leftovers_of
     from isotrope.cli.engine_words import engine_words
     from isotrope.cli.terminal import Bar, console, warnings_told
     from isotrope.engines.choosing import engine_of
@@ -111,6 +112,7 @@ def fit(
     if output.exists():
         raise StoreError(f"{str(output)!r} is there already, and is never written over; give a new folder with -o.")
     with claimed(output):
+        remove_leftovers_of(output)
         if input is not None and Run(input).finished:
             space.refuse_reading(given, f"the run {input!r}")
             with warnings_told():

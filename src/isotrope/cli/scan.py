@@ -116,6 +116,13 @@ def scan(
         Path | None, typer.Option("--output", "-o", help="Run folder to write.", rich_help_panel=_RUN)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a stopped run.", rich_help_panel=_RUN)] = False,
+    keep: Annotated[
+        str,
+        typer.Option(
+            help="Statistics that stay in the run folder: none, summary (for later commands) or all (exact).",
+            rich_help_panel=_RUN,
+        ),
+    ] = "summary",
     checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints.", rich_help_panel=_RUN)] = 60.0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what it would cost.", rich_help_panel=_RUN)
@@ -137,6 +144,7 @@ def scan(
     from isotrope import gate
     from isotrope.cli.fresh_folder import fresh_folder
     from isotrope.cli.inputs import sort_out
+    from isotrope.cli.stopping import advise_on_run, advise_when_stopped
     from isotrope.cli.terminal import Bar, show_findings, show_plan
     from isotrope.engines.choosing import Engine
     from isotrope.errors import InputError
@@ -144,6 +152,7 @@ def scan(
     from isotrope.pipeline import choose, scan_source
     from isotrope.planning import plan
     from isotrope.sources.inputs import Input
+    from isotrope.statistics.keeping import check_keep
     from isotrope.store import Run
 
     reading, where = Input.among(given), Engine.among(given)
@@ -151,6 +160,7 @@ def scan(
     for one in gates:
         get(one.measure)
     options = choose(_with(measures, [one.measure for one in gates]), sample=sample, seed=seed)
+    check_keep(keep)
     place = sort_out(input, model=model, text=text, corpus=corpus, vectors=vectors)
     if resume and output is None:
         raise InputError("there is nothing to resume without a run folder; name it with -o.")
@@ -158,19 +168,27 @@ def scan(
     run = Run(folder) if folder is not None else None
     if run is not None and dry_run:
         run.prepare(resume=resume)
-    with nullcontext() if run is None or dry_run else run.held(resume=resume), Bar(quiet=json) as bar:
+    advise = advise_when_stopped(lambda: "" if dry_run else advise_on_run(run))
+    with advise, nullcontext() if run is None or dry_run else run.held(resume=resume), Bar(quiet=json) as bar:
         bar("opening", 0, None)
         reading = replace(reading, model=place.model, text=place.text, vectors=place.vectors)
         if dry_run:
             source = reading.open()
             gate.check_layers(gates, source.layers)
             bar("trying the first batches", 0, None)
-            estimate = plan(source, options.measures, options.wanted, report=output is not None or not json)
+            written = output is not None or not json
+            estimate = plan(source, options.measures, options.wanted, report=written, keep=keep)
         else:
             with where.open(reading) as opened:
                 gate.check_layers(gates, opened.layers)
                 findings = scan_source(
-                    opened, options, run=run, resume=resume, checkpoint_every=checkpoint_every, progress=bar
+                    opened,
+                    options,
+                    run=run,
+                    resume=resume,
+                    keep=keep,
+                    checkpoint_every=checkpoint_every,
+                    progress=bar,
                 )
     if dry_run:
         show_plan(replace(estimate, engine=where.engine), json=json)

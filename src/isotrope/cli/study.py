@@ -209,10 +209,15 @@ def _numbers(text: str, what: str, kind: type[_Number]) -> list[_Number]:
         raise InputError(f"got the {what} {text!r}, expected numbers with commas between.") from None
 
 
+#: What a study can go on from: finished parts, finished scans and their checkpoints.
+_KEPT = ("parts/*/part.json", "runs/*/findings.json", "runs/*/checkpoint/*/state.json")
+
+
 def _run(run: Any, name: str, given: dict[str, Any]) -> None:
     """Carry a study out, and say what it found."""
     from isotrope.cli.evaluation_words import listed
     from isotrope.cli.fresh_folder import fresh_folder
+    from isotrope.cli.stopping import advise_on_folder, advise_when_stopped
     from isotrope.cli.terminal import Bar, warnings_told
     from isotrope.errors import InputError
 
@@ -222,7 +227,8 @@ def _run(run: Any, name: str, given: dict[str, Any]) -> None:
         raise InputError("there is nothing to resume without the study's folder; name it with -o.")
     folder = output or fresh_folder("isotrope-studies", name)
     chosen = listed(models) if isinstance(models, str) else models or []
-    with Bar(quiet=json) as bar, warnings_told():
+    advise = advise_when_stopped(lambda: advise_on_folder(folder, *_KEPT, *(f"*/{name}" for name in _KEPT)))
+    with advise, Bar(quiet=json) as bar, warnings_told():
         found = run(output=folder, models=chosen, progress=bar, say=None if json else _say, **given)
     studies = found if isinstance(found, list) else [found]
     if json:

@@ -260,7 +260,7 @@ def show_plan(plan: Plan, *, json: bool) -> None:
     out.print(f"rows     about {plan.rows:,} for each of {plan.layers} layers of {plan.width:,} dimensions")
     out.print(f"time     about {duration(plan.seconds)}")
     out.print(f"memory   about {_bytes(plan.memory)}")
-    out.print(f"disk     about {_bytes(plan.disk)}")
+    out.print(f"disk     about {_bytes(plan.disk)}, and up to {_bytes(plan.checkpoints)} of checkpoints while it runs")
     out.print("Nothing was written.", style="dim")
 
 

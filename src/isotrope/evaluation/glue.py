@@ -8,12 +8,12 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from isotrope.atomic import write_frame, write_text
+from isotrope.atomic import remove_leftovers, write_frame, write_text
 from isotrope.errors import InputError
 from isotrope.evaluation.glue_methods import ALPHAS, Method
 from isotrope.evaluation.glue_methods import methods as parse_methods
 from isotrope.evaluation.glue_result import GlueEvaluation
-from isotrope.evaluation.glue_runs import prepare, read_runs, refuse_other, write_run
+from isotrope.evaluation.glue_runs import RUNS, prepare, read_runs, refuse_other, write_run
 from isotrope.evaluation.glue_tasks import TaskData, glue_folder, read_task, read_tasks
 from isotrope.evaluation.training import Training
 from isotrope.locks import held
@@ -73,6 +73,8 @@ def evaluate_glue(
     folder = None if output is None else Path(output)
     with nullcontext() if folder is None else held(folder):
         earlier = [] if folder is None else prepare(folder, resume=resume)
+        if folder is not None:
+            remove_leftovers(folder / RUNS, "*.json")
         told("loading the model", 0, None)
         options = {"revision": revision, "device": device, "trust_remote_code": trust_remote_code}
         loaded = model if isinstance(model, Loaded) else pretrained(model, **options)

@@ -51,8 +51,7 @@ def token_clouds(run: RunData, figure: Figure) -> None:
     if sample.rows.token is None or tokens is None:
         raise InputError("the rows of this run have no tokens; scan a model over a text without --pooling.")
     chosen = chosen_tokens(types, run.seed)
-    state = tokens.arrays()
-    means = state["means"][np.searchsorted(state["types"], types.id[chosen])]
+    means = tokens.means_of(types.id[chosen])
     directions = plane(means)
     colours = ListedColormap(colormaps[SEQUENTIAL](np.linspace(0, LIGHTEST, 256)))
     norm = Normalize(1, max(float(np.log10(types.n.max())), 1.1))

@@ -14,6 +14,7 @@ from isotrope.statistics import (
     Points,
     SequenceStatistics,
     TokenStatistics,
+    TokenTables,
     block,
 )
 
@@ -53,7 +54,7 @@ def isotropic_points(n: int, d: int) -> Points:
     return Points.of(block(rng.standard_normal((n, d)) / np.sqrt(d)))
 
 
-def isotropic_tokens(like: TokenStatistics, q: float) -> TokenStatistics:
+def isotropic_tokens(like: TokenStatistics | TokenTables, q: float) -> TokenStatistics:
     """Token statistics of rows from N(0, q·I/d), with as many occurrences of each type."""
     n, d, k = like.n, like.d, len(like)
     rng = np.random.default_rng([_SEED, k, d])

@@ -97,7 +97,7 @@ class Nulls:
     def _tokens(self, summary: Summary, q: float) -> TokenStatistics:
         tokens = summary.tokens
         assert tokens is not None
-        last: tuple[TokenStatistics, TokenStatistics] | None = getattr(self._tokens_of, "last", None)
+        last: tuple[object, TokenStatistics] | None = getattr(self._tokens_of, "last", None)
         if last is None or last[0] is not tokens:
             self._tokens_of.last = last = (tokens, isotropic_tokens(tokens, q))
         return last[1]

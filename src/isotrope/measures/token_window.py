@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from isotrope.errors import Undefined
 from isotrope.measures.measure import Bounds, Smooth
-from isotrope.statistics import TokenStatistics, TokenTable
+from isotrope.statistics import TokenStatistics, TokenTable, TokenTables
+from isotrope.statistics.token_tables import FEWEST, MOST, frequent
 
-#: Types with fewer or more occurrences are left out, both ends in (Yamagiwa and Shimodaira 2024: 1 ≤ log10 n ≤ 5).
-FEWEST, MOST = 10, 100_000
+__all__ = ["FEWEST", "MOST", "Line", "Types", "correlation", "enough", "in_window", "r_squared", "regression"]
+__all__ += ["signed_root", "slope", "table"]
 
 
-def table(t: TokenStatistics | TokenTable) -> TokenTable:
+def table(t: TokenStatistics | TokenTables | TokenTable) -> TokenTable:
     """The table over token types; undefined without tokens."""
     found = t if isinstance(t, TokenTable) else t.table
     if len(found.n) == 0:
@@ -25,13 +26,9 @@ def table(t: TokenStatistics | TokenTable) -> TokenTable:
     return found
 
 
-def in_window(t: TokenStatistics) -> TokenTable:
+def in_window(t: TokenStatistics | TokenTables) -> TokenTable:
     """The table of the types in the window, as if there were no others."""
-    return table(t.table_of(_frequent(t.n)))
-
-
-def _frequent(n: NDArray[np.int64]) -> NDArray[np.bool_]:
-    return (n >= FEWEST) & (n <= MOST)
+    return table(t.window if isinstance(t, TokenTables) else t.table_of(frequent(t.n)))
 
 
 #: Values that differ by less than this share of their size differ by rounding alone.
@@ -48,10 +45,10 @@ class Types(NamedTuple):
     unit_squares: NDArray[np.float64]
 
 
-def enough(t: TokenStatistics | TokenTable, at_least: int) -> Types:
+def enough(t: TokenStatistics | TokenTables | TokenTable, at_least: int) -> Types:
     """The types frequent enough to have a mean and a variance worth the name; undefined if they are too few."""
     all_types = table(t)
-    keep = _frequent(all_types.seen)
+    keep = frequent(all_types.seen)
     if (found := int(keep.sum())) < at_least:
         raise Undefined(f"needs at least {at_least} token types with {FEWEST} to {MOST:,} occurrences, found {found}")
     return Types(*(getattr(all_types, name)[keep] for name in Types._fields))

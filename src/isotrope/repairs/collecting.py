@@ -18,6 +18,7 @@ from isotrope.repairs.rows import is_tensor, matrix
 from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Batch, Layer, Source
 from isotrope.statistics import Block, Moments, Summary, block
+from isotrope.statistics.saved_arrays import name_file
 from isotrope.store import Run
 
 #: Batches that are worked on or wait their turn: enough for every core, few in memory.
@@ -78,8 +79,13 @@ def saved_summary(run: str | Path, layer: Layer | None = None) -> Summary:
     paths = [path for _, found, path in files if found == wanted]
     for path in paths:
         opened.verify(path)
-    first, *others = (Summary.from_arrays(read_arrays(path)) for path in paths)
+    first, *others = (_read(path) for path in paths)
     return sum(others, start=first)
+
+
+def _read(path: Path) -> Summary:
+    with name_file(path):
+        return Summary.from_arrays(read_arrays(path))
 
 
 def _moments(width: int, prepared: Callable[[Block], Block], batches: Iterable[Batch], _: Any) -> Moments:

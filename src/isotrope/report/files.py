@@ -9,7 +9,6 @@ from pathlib import Path
 from isotrope.atomic import write_text
 from isotrope.comparison import compare
 from isotrope.findings import Findings
-from isotrope.locks import held
 from isotrope.report.document import document, page_data
 from isotrope.report.packing import finite
 from isotrope.report.page import page
@@ -70,7 +69,7 @@ def _settled(run: Run, adds: Callable[[Findings], bool]) -> Iterator[Findings]:
     if not adds(findings):
         yield findings
         return
-    with held(run.folder):
+    with run.locked():
         yield run.findings()  # another process may have added to it until now
 
 

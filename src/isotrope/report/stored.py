@@ -11,12 +11,13 @@ from isotrope.atomic import told
 from isotrope.errors import StoreError
 from isotrope.sources.batch import Layer
 from isotrope.statistics import Moments, Sample, Summary
+from isotrope.statistics.saved_arrays import name_file
 from isotrope.store import Run
 
 _MOMENTS, _SAMPLE = "moments.", "sample."
 
-#: The arrays of a sample that have a row for each of its rows.
-_FACTS = _SAMPLE + "facts"
+#: The arrays of a sample that do not have an entry for each of its rows.
+_WHOLE = {_SAMPLE + "facts", _SAMPLE + "mean"}
 
 
 class Stored:
@@ -47,7 +48,7 @@ class Stored:
         paths = self._files[layer]
         for path in paths:
             self._run.verify(path)
-        first, *others = (Summary.from_arrays(_read(path, rows if len(paths) == 1 else None)) for path in paths)
+        first, *others = (_read_summary(path, rows if len(paths) == 1 else None) for path in paths)
         for other in others:
             first += other
         return first if rows is None else shortened(first, rows)
@@ -55,6 +56,11 @@ class Stored:
     def moments(self, layer: Layer) -> Moments:
         """The moments of a layer alone."""
         return self.layer(layer, rows=0).moments
+
+
+def _read_summary(path: Path, rows: int | None) -> Summary:
+    with name_file(path):
+        return Summary.from_arrays(_read(path, rows))
 
 
 def _read(path: Path, rows: int | None) -> dict[str, NDArray[Any]]:
@@ -67,7 +73,7 @@ def _read(path: Path, rows: int | None) -> dict[str, NDArray[Any]]:
                 names = [name for name in file.keys() if name.startswith((_MOMENTS, _SAMPLE))]  # noqa: SIM118
                 found = {name: file.get_slice(name) for name in names}
                 return {
-                    name: part[:] if name.startswith(_MOMENTS) or name == _FACTS else part[: _most(part, rows)]
+                    name: part[:] if name.startswith(_MOMENTS) or name in _WHOLE else part[: _most(part, rows)]
                     for name, part in found.items()
                     if rows != 0 or name.startswith(_MOMENTS)
                 }

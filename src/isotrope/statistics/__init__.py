@@ -7,6 +7,7 @@ from isotrope.statistics.sample import Sample
 from isotrope.statistics.sequences import SequenceStatistics
 from isotrope.statistics.spectra import SequenceSpectra
 from isotrope.statistics.summary import Collection, Summary, Wanted
+from isotrope.statistics.token_tables import TokenTables
 from isotrope.statistics.tokens import TokenStatistics, TokenTable
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Summary",
     "TokenStatistics",
     "TokenTable",
+    "TokenTables",
     "Wanted",
     "block",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from isotrope.errors import MergeError
 from isotrope.statistics.block import Block
 from isotrope.statistics.directions import unit_moments
+from isotrope.statistics.saved_arrays import refuse_unless, require, require_counts
 from isotrope.statistics.tridiagonal import spectra
 
 Vector = NDArray[np.float64]
@@ -144,7 +145,7 @@ class Moments:
         return result
 
     def copy(self) -> Moments:
-        return Moments.from_arrays(self.arrays())
+        return replace(self, mean=self.mean.copy(), scatter=self.scatter.copy(), unit_mean=self.unit_mean.copy())
 
     def _merge(self, other: Moments, sign: int) -> None:
         self.check(other)
@@ -240,15 +241,40 @@ class Moments:
             "unit_mean": self.unit_mean.copy(),
         }
 
+    def compact_arrays(self) -> dict[str, NDArray[Any]]:
+        """The same with only the upper triangle of the scatter matrix, row by row: half the size, no digit less."""
+        arrays = self.arrays()
+        scatter = arrays.pop("scatter")
+        return arrays | {"upper": np.concatenate([row[i:] for i, row in enumerate(scatter)])}
+
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Moments:
-        """The state that `arrays` returned; takes the arrays over, and copies those that cannot be written to."""
-        n, zero, nonfinite = (int(v) for v in arrays["counts"])
-        unit_scatter, energy, resolution = (float(v) for v in arrays["numbers"])
-        mean, scatter, unit_mean = (np.require(arrays[k], requirements="W") for k in ("mean", "scatter", "unit_mean"))
-        if mean.ndim != 1 or scatter.shape != 2 * mean.shape or unit_mean.shape != mean.shape:
-            raise ValueError(f"moments of shapes {mean.shape}, {scatter.shape} and {unit_mean.shape}")
+        """The state that `arrays` or `compact_arrays` returned; takes over arrays that can be written to."""
+        n, zero, nonfinite = require_counts(arrays, "counts", 3).tolist()
+        # Moments through a map do not know lengths: their unit rows are NaN.
+        unit_scatter, energy, resolution = require(arrays, "numbers", np.float64, (3,), finite=False).tolist()
+        mean = require(arrays, "mean", np.float64, (None,))
+        refuse_unless(len(mean) > 0, "the saved mean has no columns")
+        lengths_known = not math.isnan(unit_scatter)
+        unit_mean = require(arrays, "unit_mean", np.float64, mean.shape, finite=lengths_known)
+        scatter = (
+            _square(arrays, len(mean)) if "upper" in arrays else require(arrays, "scatter", np.float64, 2 * mean.shape)
+        )
+        refuse_unless(
+            (not lengths_known or 0 <= unit_scatter < math.inf) and 0 <= energy < math.inf and 0 < resolution < 1,
+            f"the saved numbers of moments are {unit_scatter:g}, {energy:g} and {resolution:g}",
+        )
         return cls(n, mean, scatter, unit_mean, unit_scatter, energy, zero, nonfinite, resolution)
+
+
+def _square(arrays: Mapping[str, NDArray[Any]], d: int) -> Matrix:
+    """The symmetric matrix, (d, d), of which an upper triangle was saved."""
+    upper = require(arrays, "upper", np.float64, (d * (d + 1) // 2,))
+    matrix, begin = np.empty((d, d)), 0
+    for i in range(d):
+        matrix[i, i:] = matrix[i:, i] = upper[begin : begin + d - i]
+        begin += d - i
+    return matrix
 
 
 def _told_from_rounding(values: Vector, rounding: Vector) -> Vector:

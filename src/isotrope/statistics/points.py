@@ -14,6 +14,7 @@ from isotrope.errors import InputError, MergeError
 from isotrope.statistics.block import Block, block
 from isotrope.statistics.neighbours import Neighbours, nearest, without
 from isotrope.statistics.pairs import log_kernel_sums
+from isotrope.statistics.saved_arrays import require
 
 Matrix = NDArray[np.float64]
 
@@ -140,7 +141,9 @@ class Points:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Points:
         """The state that `arrays` returned."""
-        return cls(arrays["rows"], arrays["sequence"], arrays["group"])
+        rows = require(arrays, "rows", np.float64, (None, None))
+        sequence = require(arrays, "sequence", np.uint64, (len(rows),))
+        return cls(rows, sequence, require(arrays, "group", np.int64, (len(rows),), least=-1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError, MergeError
 from isotrope.sources.batch import Rows
 from isotrope.statistics.block import Block, block
+from isotrope.statistics.half_rows import decode_rows, encode_rows
 from isotrope.statistics.hashing import mix
+from isotrope.statistics.saved_arrays import MOST, refuse_unless, require
 from isotrope.statistics.spectra import SequenceSpectra
 
 _OPTIONAL = ("token", "position", "special")
+
+_REAL = (np.float32, np.float64)
 
 #: Rows held beyond the wanted number, as a share of it, before the surplus is dropped; also how much room is made.
 _SLACK = 0.25
@@ -220,18 +224,52 @@ class Sample:
         facts = np.array([self.d, self.size, self.seed, self.sequences], dtype=np.int64)
         return {"facts": facts, "values": self.values} | _columns(self.rows)
 
+    def compact_arrays(self, rows: int, mean: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+        """The sample of about so many rows that this one holds, as `encode_rows` stores them.
+
+        Args:
+            rows: How many rows at most; the last sequence may go beyond, as in every sample.
+            mean: Of all rows of the layer, (d,).
+        """
+        size = min(rows, self.size)
+        starts = self.rows.starts()
+        # The sequences are in the order of their hash, so the smaller sample is their beginning.
+        later = starts[np.searchsorted(starts, size) :]
+        n = int(later[0]) if len(later) else self.n
+        facts = np.array([self.d, size, self.seed, self.sequences], dtype=np.int64)
+        known = {name: _narrow(column[:n]) for name, column in _columns(self.rows).items()}
+        return {"facts": facts} | encode_rows(self.values[:n], mean) | known
+
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Sample:
-        """The state that `arrays` returned."""
-        d, size, seed, sequences = (int(v) for v in arrays["facts"])
+        """The state that `arrays` or `compact_arrays` returned."""
+        d, size, seed, sequences = require(arrays, "facts", np.int64, (4,), least=0, most=MOST).tolist()
+        values = decode_rows(arrays) if "half" in arrays else require(arrays, "values", _REAL, (None, d))
+        refuse_unless(d > 0 and size > 0 and values.shape[1] == d, f"the saved sample of width {d} has size {size}")
+        known = _known(arrays, len(values))
+        refuse_unless(len(known.starts()) <= sequences, f"the saved sample holds more than {sequences} sequences")
         result = cls(d, size, seed, sequences)
-        known = [arrays[name] for name in ("sequence", *_OPTIONAL) if name in arrays]
-        if arrays["values"].shape[1:] != (d,) or any(len(column) != len(arrays["values"]) for column in known):
-            raise ValueError(f"a sample of shape {arrays['values'].shape} of rows of width {d}")
-        if len(arrays["values"]):
-            result._take(arrays["values"], Rows(arrays["sequence"], *(arrays.get(name) for name in _OPTIONAL)))
+        if len(values):
+            result._take(values, known)
             result._settle()
         return result
+
+
+def _known(arrays: Mapping[str, NDArray[Any]], n: int) -> Rows:
+    """What is known of n rows, from a file; narrow numbers become as wide as in memory."""
+    columns: dict[str, Any] = {"sequence": require(arrays, "sequence", np.uint64, (n,))}
+    for name in ("token", "position"):
+        if name in arrays:
+            columns[name] = require(arrays, name, (np.int64, np.int32), (n,)).astype(np.int64, copy=False)
+    if "special" in arrays:
+        columns["special"] = require(arrays, "special", np.bool_, (n,))
+    return Rows(**columns)
+
+
+def _narrow(column: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers as int32 where that holds them."""
+    small = column.dtype == np.int64 and not (np.abs(column) >= 2**31).any()
+    return column.astype(np.int32) if small else column
 
 
 def _picked(one: NDArray[Any], other: NDArray[Any], which: NDArray[np.int64]) -> NDArray[Any]:

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from isotrope.errors import MergeError
 from isotrope.statistics.block import Block
+from isotrope.statistics.saved_arrays import refuse_unless, require, require_counts
 
 #: The counts and the sums in the order in which they are saved.
 _COUNTS = ("count", "directed", "rows")
@@ -115,6 +116,12 @@ class SequenceStatistics:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> SequenceStatistics:
         """The state that `arrays` returned."""
-        counts: dict[str, Any] = dict(zip(_COUNTS, arrays["counts"].tolist(), strict=True))
-        sums: dict[str, Any] = dict(zip(_SUMS, arrays["sums"].tolist(), strict=True))
-        return cls(arrays["units"], arrays["lengths"], **counts, **sums)
+        counts: dict[str, Any] = dict(zip(_COUNTS, require_counts(arrays, "counts", 3).tolist(), strict=True))
+        sums: dict[str, Any] = dict(zip(_SUMS, require(arrays, "sums", np.float64, (4,)).tolist(), strict=True))
+        units, lengths = require(arrays, "units", np.float64, (None,)), require_counts(arrays, "lengths", None)
+        rows = float(np.arange(len(lengths)) @ lengths.astype(np.float64))
+        refuse_unless(
+            counts["directed"] <= counts["count"] == lengths[2:].sum() and counts["rows"] == rows,
+            f"the saved counts of sequences ({counts}) do not agree with their lengths",
+        )
+        return cls(units, lengths, **counts, **sums)

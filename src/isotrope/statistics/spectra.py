@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from isotrope.errors import MergeError
 from isotrope.sources.batch import Rows
 from isotrope.statistics.block import Block
+from isotrope.statistics.saved_arrays import MOST, refuse_unless, require, require_counts
 
 Vector = NDArray[np.float64]
 
@@ -102,4 +103,13 @@ class SequenceSpectra:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> SequenceSpectra:
         """The state that `arrays` returned."""
-        return cls(int(arrays["facts"][0]), arrays["values"], arrays["starts"], arrays["sequence"])
+        (d,) = require(arrays, "facts", np.int64, (1,), least=1, most=MOST).tolist()
+        values = require(arrays, "values", np.float64, (None,), least=0)
+        sequence = require(arrays, "sequence", np.uint64, (None,))
+        starts = require_counts(arrays, "starts", len(sequence) + 1)
+        size = np.diff(starts)
+        refuse_unless(
+            starts[0] == 0 and starts[-1] == len(values) and bool(((size > 0) & (size <= d)).all()),
+            "the saved spectra do not begin where they say",
+        )
+        return cls(d, values, starts, sequence)

@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.errors import InputError, MergeError, StoreError
+from isotrope.errors import InputError, MergeError
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.statistics.block import block, on_cpu_as_numpy
 from isotrope.statistics.moments import Moments, gram
 from isotrope.statistics.sample import Sample
+from isotrope.statistics.saved_arrays import damaged, refuse_unless
 from isotrope.statistics.sequences import SequenceStatistics
+from isotrope.statistics.token_tables import TokenTables
 from isotrope.statistics.tokens import TokenStatistics
 
 #: More groups than this are surely a column of ids or of texts, not of groups.
@@ -39,7 +41,7 @@ class Summary:
     """
 
     moments: Moments
-    tokens: TokenStatistics | None = None
+    tokens: TokenStatistics | TokenTables | None = None
     sequences: SequenceStatistics | None = None
     sample: Sample | None = None
 
@@ -111,9 +113,15 @@ class Summary:
             name, _, rest = key.partition(".")
             parts.setdefault(name, {})[rest] = array
         try:
-            return cls(**{name: _KINDS[name].from_arrays(part) for name, part in parts.items()})
+            kinds = _KINDS | ({"tokens": TokenTables} if "columns" in parts.get("tokens", ()) else {})  # a compact run
+            summary = cls(**{name: kinds[name].from_arrays(part) for name, part in parts.items()})
         except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
-            raise StoreError(f"the saved statistics are damaged ({error!r}); run the scan again.") from error
+            raise damaged(f"the saved statistics are not those of a layer ({error!r})") from error
+        widths = {name: part.d for name, part in summary.parts().items() if hasattr(part, "d")}
+        refuse_unless(
+            len(set(widths.values())) == 1, f"the saved statistics are of rows of different widths ({widths})"
+        )
+        return summary
 
 
 class Wanted(NamedTuple):

@@ -14,6 +14,7 @@ from scipy import sparse
 from isotrope.errors import InputError, MergeError
 from isotrope.sources.batch import Types
 from isotrope.statistics.block import Block
+from isotrope.statistics.saved_arrays import MOST, refuse_unless, require
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -251,6 +252,10 @@ class TokenStatistics:
             new[:room] = old
             setattr(self, f"_{name}", new)
 
+    def means_of(self, types: Index) -> NDArray[np.float64]:
+        """The means of some token types, which must have been seen, (k,) -> (k, d)."""
+        return np.asarray(self._means[self._slot[np.searchsorted(self.types, types)]])
+
     def copy(self) -> TokenStatistics:
         return TokenStatistics.from_arrays(self.arrays())
 
@@ -261,10 +266,20 @@ class TokenStatistics:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> TokenStatistics:
         """The state that `arrays` returned; takes the arrays over, and copies those that cannot be written to."""
-        columns = [np.require(arrays[name], requirements="W") for name in _COLUMNS]
-        if any(len(column) != len(arrays["types"]) for column in columns):
-            raise ValueError("token statistics whose columns have different lengths")
-        return cls(arrays["types"], np.arange(len(arrays["types"])), *columns)
+        types = require_types(arrays, "types")
+        k = len(types)
+        n = require(arrays, "n", np.int64, (k,), least=1, most=MOST)
+        scatters, energy = (require(arrays, name, np.float64, (k,), least=0) for name in ("scatters", "energy"))
+        means = require(arrays, "means", np.float64, (k, None))
+        units = require(arrays, "units", (np.float32, np.float64), means.shape)
+        return cls(types, np.arange(k), n, scatters, energy, means, units)
+
+
+def require_types(arrays: Mapping[str, NDArray[Any]], name: str) -> Index:
+    """Token types from a file: each once, ascending, (k,)."""
+    types = require(arrays, name, np.int64, (None,))
+    refuse_unless(bool((types[1:] > types[:-1]).all()), "the saved token types are not in ascending order")
+    return types
 
 
 def _parts(k: int) -> Iterator[slice]:

@@ -15,7 +15,11 @@ Matrix = NDArray[np.float64]
 
 
 def _lapack(name: str, arguments: int) -> Any:
-    """A routine of scipy's own LAPACK by its C interface; other threads run beside it, as they do not in Python's."""
+    """A routine of scipy's own LAPACK by its C interface, which lets other threads run.
+
+    `scipy.linalg.lapack.dsytrd` is as fast but keeps Python's global lock, so that layers would wait for each other;
+    two calls of `numpy.linalg.eigvalsh` release it and take 1.5 times as long.
+    """
     capsule = cython_lapack.__pyx_capi__[name]
     of = ctypes.pythonapi
     of.PyCapsule_GetName.restype, of.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -41,8 +45,10 @@ def spectra(scatter: Matrix, n: int, mean: Vector) -> Matrix:
     >>> spectra(np.diag([1.0, 3.0]), 2, np.array([0.0, 1.0])).round(12).tolist()
     [[3.0, 1.0], [5.0, 1.0]]
     """
+    matrix = np.array(scatter, dtype=np.float64, order="C")
+    if matrix.shape != 2 * mean.shape:
+        raise ValueError(f"got a scatter matrix of shape {matrix.shape} and a mean of shape {mean.shape}")
     d, length = len(mean), float(np.linalg.norm(mean))
-    matrix = scatter.copy()
     if length:
         axis = mean / length
         axis[0] += np.copysign(1.0, axis[0])
@@ -73,6 +79,10 @@ def eigenvalues(matrix: Matrix) -> Vector:
 
 def _tridiagonal(matrix: Matrix) -> tuple[Vector, Vector]:
     """Diagonal and what is beside it, (d,) each, of a tridiagonal form of a symmetric matrix, which is written over."""
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ValueError(f"got an array of shape {matrix.shape}, expected a square matrix")
+    if not np.isfinite(matrix).all():
+        raise np.linalg.LinAlgError("got NaN or infinity in a matrix, expected finite numbers")
     d = len(matrix)
     diagonal, beside, reflections = np.empty(d), np.empty(d), np.empty(d)
     space = np.empty(d * _TOGETHER)
@@ -85,8 +95,17 @@ def _call(routine: Any, *arguments: Any) -> None:
     """Call a routine of LAPACK with numbers and arrays by reference; it says by its last argument if it failed."""
     failed = ctypes.c_int(0)
     boxed = [ctypes.c_int(a) if isinstance(a, int) else a for a in arguments]
-    routine(
-        *(a.ctypes.data if isinstance(a, np.ndarray) else ctypes.addressof(a) for a in boxed), ctypes.addressof(failed)
-    )
+    routine(*(_address(a) for a in boxed), ctypes.addressof(failed))
     if failed.value:
         raise np.linalg.LinAlgError(f"the eigenvalues did not converge (LAPACK's code {failed.value}).")
+
+
+def _address(argument: Any) -> int:
+    """Where an argument lies in memory; an array that LAPACK would misread is refused."""
+    if not isinstance(argument, np.ndarray):
+        return ctypes.addressof(argument)
+    # The order does not matter to a symmetric matrix, but its numbers must lie one after another.
+    flags = argument.flags
+    if argument.dtype != np.float64 or not (flags.forc and flags.aligned and flags.writeable):
+        raise ValueError(f"LAPACK needs contiguous writable float64 numbers, got {argument.dtype}")
+    return int(argument.ctypes.data)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from isotrope.atomic import told, write_folder, write_frame, write_text
+from isotrope.atomic import remove_leftovers, told, write_folder, write_frame, write_text
 from isotrope.errors import StoreError
 from isotrope.locks import held
 from isotrope.pipeline import Progress
@@ -89,6 +89,8 @@ def carry_out(
     started, parts, wanted = begin(), [], plain(dict(settings))
     with held(output):
         refuse(output, wanted, resume=resume)
+        remove_leftovers(output, _SETTINGS, "study.*")
+        remove_leftovers(output / "parts", "*")
         if first is not None:
             first()
         write_text(output / _SETTINGS, json.dumps(wanted, indent=1))

@@ -132,12 +132,18 @@ class Options:
     def scan(
         self, name: str, source: Source, measures: str, *, sample: int = 20_000, checkpoints: bool = True
     ) -> Findings:
-        """A scan into the study's folder `runs/NAME`, which goes on where it was stopped if it has checkpoints."""
+        """A scan into the study's folder `runs/NAME`, which goes on where it was stopped if it has checkpoints.
+
+        All statistics are kept: the study's later parts are worked out from them.
+        """
         run = Run(self.run_folder(name))
         run.prepare(resume=True)
+        run.remove_leftovers()  # under the lock of the study
         options = choose(measures, sample=sample, seed=self.seed)
         every = 60.0 if checkpoints else math.inf
-        return scan_source(source, options, run=run, resume=True, checkpoint_every=every, progress=self.progress)
+        return scan_source(
+            source, options, run=run, resume=True, keep="all", checkpoint_every=every, progress=self.progress
+        )
 
     def announce(self, measures: str, times: float, *, sample: int = 20_000, **reading: Any) -> None:
         """Say about how long scans take, so many times one of each model, by the models' first batches.

@@ -11,7 +11,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.atomic import write_atomically
+from isotrope.atomic import remove_leftovers_of, write_atomically
 from isotrope.errors import InputError, StoreError
 from isotrope.locks import claimed
 from isotrope.sources.array_files import refuse_names
@@ -85,6 +85,7 @@ class FaissTarget:
         """Write the index as faiss does, row by row, so that it never has to fit into memory."""
         path = Path(self.address.place).absolute()
         with claimed(path):
+            remove_leftovers_of(path)
             write_atomically(path, partial(self._write, records), new=True)
 
     def _write(self, records: Records, path: Path) -> None:

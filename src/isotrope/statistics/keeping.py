@@ -1,0 +1,80 @@
+"""How much of its statistics a finished run keeps on disk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError
+from isotrope.statistics.summary import Collection, Summary
+from isotrope.statistics.token_tables import TokenTables
+
+#: none: findings, tables and the report only. summary: what later commands read, compact. all: exact, can be merged.
+KEEP = ("none", "summary", "all")
+
+#: A compact run keeps at most so many sampled rows of a layer, which is more than `repair show` takes, and so many
+#: bytes of the rows of all layers, but never fewer rows than a report draws.
+_MOST_ROWS, _MOST_BYTES, _FEWEST_ROWS = 6_000, 80_000_000, 1_500
+
+#: Bytes of a number of a sampled row on disk, and of what is known of the row.
+_NUMBER_BYTES, _KNOWN_BYTES = 2, 26
+
+
+def check_keep(keep: str) -> None:
+    """Refuse a word that says nothing.
+
+    >>> check_keep("everything")
+    Traceback (most recent call last):
+    isotrope.errors.InputError: got keep 'everything', expected none, summary or all.
+    """
+    if keep not in KEEP:
+        raise InputError(f"got keep {keep!r}, expected none, summary or all.")
+
+
+def count_kept_rows(sample: int, layers: int, d: int) -> int:
+    """How many sampled rows of each layer a compact run keeps.
+
+    >>> count_kept_rows(20_000, layers=7, d=384), count_kept_rows(20_000, layers=31, d=576)
+    (6000, 2190)
+    """
+    fitting = _MOST_BYTES // (layers * (_NUMBER_BYTES * d + _KNOWN_BYTES))
+    return min(sample, _MOST_ROWS, max(fitting, _FEWEST_ROWS))
+
+
+def estimate_bytes(d: int, layers: int, *, types: int, sample: int, keep: str, groups: int = 1) -> int:
+    """About how many bytes the statistics of a finished run take on disk."""
+    if keep == "none":
+        return 0
+    if keep == "all":
+        return layers * groups * (8 * d * d + 12 * d * types + 4 * d * sample)
+    rows = count_kept_rows(sample, layers, d)
+    # About a third of the types of a text are frequent enough that their means are kept.
+    return layers * (
+        4 * d * (d + 1) + (56 + _NUMBER_BYTES * d // 3) * types + rows * (_NUMBER_BYTES * d + _KNOWN_BYTES)
+    )
+
+
+def compact_arrays(collection: Collection) -> dict[str, dict[str, NDArray[Any]]]:
+    """The statistics of each layer, all groups together, as few arrays as later commands need, by file name."""
+    layers = list(dict.fromkeys(layer for _, layer in collection.summaries))
+    made = {}
+    for layer in layers:
+        summary = collection.layer(layer)
+        rows = count_kept_rows(collection.wanted.sample, len(layers), summary.moments.d)
+        made[f"layer_{layer}"] = _compact(summary, rows)
+    return made
+
+
+def _compact(summary: Summary, rows: int) -> dict[str, NDArray[Any]]:
+    """The arrays of one layer: exact moments and tables, and so many sampled rows in half precision."""
+    parts = {
+        name: part.arrays() for name, part in summary.parts().items() if name not in ("moments", "tokens", "sample")
+    }
+    parts["moments"] = summary.moments.compact_arrays()
+    if summary.tokens is not None:
+        tokens = summary.tokens
+        parts["tokens"] = (tokens if isinstance(tokens, TokenTables) else TokenTables.of(tokens)).arrays()
+    if summary.sample is not None:
+        parts["sample"] = summary.sample.compact_arrays(rows, summary.moments.mean)
+    return {f"{name}.{key}": array for name, part in parts.items() for key, array in part.items()}

@@ -1,0 +1,94 @@
+"""Checks of arrays that come from a file, before anything is computed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import StoreError
+
+
+class DamagedArrays(StoreError):
+    """Arrays from a file are not what they should be."""
+
+
+#: The largest count that a file may claim: up to it, float64 tells every whole number from the next.
+MOST = 2**53
+
+
+def require(
+    arrays: Mapping[str, NDArray[Any]],
+    name: str,
+    dtype: Any,
+    shape: tuple[int | None, ...],
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    finite: bool = True,
+) -> NDArray[Any]:
+    """An array of the expected type, shape and range, contiguous and writable.
+
+    Args:
+        arrays: What was read, by name.
+        name: Which array.
+        dtype: The expected type, or a tuple of types.
+        shape: The expected shape; None stands for any length.
+        least, most: The range that every value must be in.
+        finite: Whether NaN and infinities are refused.
+
+    Raises:
+        StoreError: If the array is missing or anything else than expected.
+
+    >>> require({"n": np.array([3, -1])}, "n", np.int64, (2,), least=0)
+    Traceback (most recent call last):
+    isotrope.statistics.saved_arrays.DamagedArrays: the saved array 'n' holds -1, expected at least 0; ...
+    """
+    types = [np.dtype(kind) for kind in (dtype if isinstance(dtype, tuple) else (dtype,))]
+    if name not in arrays:
+        raise damaged(f"the saved array {name!r} is missing")
+    array = arrays[name]
+    fits = array.ndim == len(shape) and all(want in (None, got) for want, got in zip(shape, array.shape, strict=True))
+    if array.dtype not in types or not fits:
+        expected = " or ".join(map(str, types))
+        lengths = ", ".join("any" if length is None else str(length) for length in shape)
+        raise damaged(
+            f"the saved array {name!r} is {array.dtype} of shape {array.shape}, "
+            f"expected {expected} of shape ({lengths})"
+        )
+    if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise damaged(f"the saved array {name!r} holds NaN or infinity, expected finite numbers")
+    if least is not None and array.size and array.min() < least:
+        raise damaged(f"the saved array {name!r} holds {array.min()}, expected at least {least:g}")
+    if most is not None and array.size and array.max() > most:
+        raise damaged(f"the saved array {name!r} holds {array.max()}, expected at most {most:g}")
+    return np.require(array, requirements=["C", "A", "W"])
+
+
+def require_counts(arrays: Mapping[str, NDArray[Any]], name: str, length: int | None) -> NDArray[np.int64]:
+    """An array of counts, (length,)."""
+    return require(arrays, name, np.int64, (length,), least=0, most=MOST)
+
+
+def refuse_unless(consistent: bool, what: str) -> None:
+    """Refuse numbers that contradict each other; what: the short fact."""
+    if not consistent:
+        raise damaged(what)
+
+
+@contextmanager
+def name_file(path: Path) -> Iterator[None]:
+    """Say in which file the arrays are that are refused."""
+    try:
+        yield
+    except DamagedArrays as error:
+        raise StoreError(f"{str(path)!r} cannot be used: {error}") from error
+
+
+def damaged(what: str) -> DamagedArrays:
+    """The error for arrays that no version wrote."""
+    return DamagedArrays(f"{what}; the file is damaged or was edited, so make it again.")
