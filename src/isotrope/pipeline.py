@@ -34,6 +34,7 @@ from isotrope.sources.models import Loaded
 from isotrope.statistics import Collection, Moments, Sample, Summary, Wanted, block
 from isotrope.store import Run
 from isotrope.tables import tables
+from isotrope.unusual_rows import UnusualRows
 from isotrope.verdict import judge
 
 #: What is measured unless the user says otherwise.
@@ -214,8 +215,8 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
     groups: list[str | None] = [None, *collection.groups()]
     readings = []
     jobs = [(g, layer) for g in groups for layer in layers if g is None or (g, layer) in collection.summaries]
-    left_out = Counter(zero_rows=0, nonfinite_rows=0)
-
+    unusual = UnusualRows(source.token_names)
+    isoscore = next((m for m in options.measures if m.name == "isoscore"), None)
     costs = seconds(options.measures, options.wanted.sample, source.width)
     whole, spent = sum(costs.values()) * len(jobs), 0.0
 
@@ -244,9 +245,9 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
     collection.settle()
     # Layers side by side, each on one thread: threads within one small eigenvalue problem would wait for each other.
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(side_by_side(source.width)) as pool:
-        for (group, _), (summary, found) in zip(jobs, pool.map(one, jobs), strict=True):
+        for (group, layer), (summary, found) in zip(jobs, pool.map(one, jobs), strict=True):
             if group is None:
-                left_out.update(zero_rows=summary.moments.zero, nonfinite_rows=summary.moments.nonfinite)
+                unusual.add(layer, summary, math.nan if isoscore is None else nulls.value(isoscore, summary))
             readings += found
     readings += read_across(readings, options.measures, options.seed)
     findings = Findings(
@@ -254,7 +255,8 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
         layers=layers,
         layer_names={str(k): v for k, v in getattr(source, "layer_names", {}).items()},
         source=masked_facts(source.describe()),
-        counts=dict(collection.counts) | dict(left_out),
+        counts=dict(collection.counts) | dict(unusual.counts),
+        rows=unusual.rows,
         tables=tables(collection, source, layers),
     )
     findings.verdict = judge(findings)
