@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from isotrope.findings import Findings
+if TYPE_CHECKING:
+    from isotrope.findings import Findings
 
 #: What a row with no position is called, by what a model reads.
 _UNITS = {"text": "text", "image": "image", "audio": "sound"}
@@ -22,6 +23,13 @@ def place(findings: Findings, layer: int | str) -> str:
     if is_vectors(findings):
         return "the vectors"
     return f"the last layer ({layer})" if len(findings.layers) > 1 else f"layer {layer}"
+
+
+def layer_label(findings: Findings, layer: int | str | None) -> str:
+    """What a layer is called in a table: its name, "vectors" where vectors were scanned, nothing across layers."""
+    if layer is None:
+        return ""
+    return "vectors" if is_vectors(findings) else findings.layer_names.get(str(layer), str(layer))
 
 
 def layers_text(layers: Sequence[int | str], order: Sequence[int | str]) -> str:
@@ -45,6 +53,7 @@ def layers_text(layers: Sequence[int | str], order: Sequence[int | str]) -> str:
 def name_row(findings: Findings, row: Mapping[str, Any]) -> str:
     """A row of `Findings.rows` in words: "row 3000", "text 17", "token 'the' at position 3 of text 17".
 
+    >>> from isotrope.findings import Findings
     >>> name_row(Findings([], source={"kind": "vectors"}), {"id": 3000, "layer": 0})
     'row 3000'
     """

@@ -20,7 +20,7 @@ from isotrope.engines.choosing import run as run_on
 from isotrope.engines.memory import give_back
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
-from isotrope.measures import Measure, select
+from isotrope.measures import GROUPS, Measure, select
 from isotrope.measures.cost import duration, seconds, seconds_after, side_by_side
 from isotrope.measures.intervals import Groups
 from isotrope.measures.readings import Nulls, read, read_across, statistic
@@ -49,13 +49,29 @@ Progress = Callable[[str, float, float | None], None]
 _WORTH_A_WORD = 20.0
 
 
+#: Measures across layers need this many.
+_FEWEST_LAYERS = 3
+
+
 @dataclass(frozen=True)
 class Options:
-    """What a scan is asked to do, apart from what it reads."""
+    """What a scan is asked to do, apart from what it reads.
+
+    named: measures that were asked for by name and not as part of a group; they are read even where they are undefined.
+    """
 
     measures: tuple[Measure, ...]
     wanted: Wanted
     seed: int
+    named: frozenset[str] = frozenset()
+
+    def measures_of(self, collection: Collection, layers: Sequence[Layer]) -> list[Measure]:
+        """The measures that such statistics allow, and those that were named: vectors have no tokens to measure."""
+        kept = {name for summary in collection.summaries.values() for name in summary.parts()}
+        missing = {"tokens"} - kept if "sequences" in kept else {"tokens", "sequences", "spectra"} - kept
+        missing |= {"layers"} if len(layers) < _FEWEST_LAYERS else set()
+        possible = [m for m in self.measures if m.needs not in missing or m.name in self.named]
+        return possible or list(self.measures)
 
 
 def scan(
@@ -124,7 +140,10 @@ def choose(measures: str | list[str] | None, *, sample: int = 20_000, seed: int 
         raise InputError(f"the sample is {sample} rows, expected 0 or more.")
     if not 0 <= seed < 2**31:
         raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
-    chosen = select(DEFAULT_MEASURES if measures is None else measures)
+    asked = DEFAULT_MEASURES if measures is None else measures
+    chosen = select(asked)
+    names = [part.strip() for part in (asked.split(",") if isinstance(asked, str) else asked)]
+    named = select(single) if (single := [n for n in names if n and n not in (*GROUPS, "all")]) else []
     if any(m.needs == "layers" for m in chosen):  # they are made of these two
         chosen = select([*(m.name for m in chosen), "mean_cosine", "drift_norm"])
     _refuse_images(chosen)
@@ -135,7 +154,7 @@ def choose(measures: str | list[str] | None, *, sample: int = 20_000, seed: int 
         sample=sample,
         seed=seed,
     )
-    return Options(tuple(chosen), wanted, seed)
+    return Options(tuple(chosen), wanted, seed, frozenset(m.name for m in named))
 
 
 def _refuse_images(chosen: list[Measure]) -> None:
@@ -216,8 +235,9 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
     readings = []
     jobs = [(g, layer) for g in groups for layer in layers if g is None or (g, layer) in collection.summaries]
     unusual = UnusualRows(source.token_names)
-    isoscore = next((m for m in options.measures if m.name == "isoscore"), None)
-    costs = seconds(options.measures, options.wanted.sample, source.width)
+    measures = options.measures_of(collection, layers)
+    isoscore = next((m for m in measures if m.name == "isoscore"), None)
+    costs = seconds(measures, options.wanted.sample, source.width)
     whole, spent = sum(costs.values()) * len(jobs), 0.0
 
     def tell(cost: float) -> None:
@@ -231,7 +251,7 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
         summary = collection.layer(layer, group)
         found = read(
             summary,
-            options.measures,
+            measures,
             layer=layer,
             group=group,
             seed=options.seed,
@@ -249,7 +269,7 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
             if group is None:
                 unusual.add(layer, summary, math.nan if isoscore is None else nulls.value(isoscore, summary))
             readings += found
-    readings += read_across(readings, options.measures, options.seed)
+    readings += read_across(readings, measures, options.seed)
     findings = Findings(
         readings=readings,
         layers=layers,

@@ -163,7 +163,9 @@ def _no_trouble(findings: Findings, scores: Scores, last: int | str) -> tuple[st
         text = f"No trouble seen, but {rows:,} rows for {width:,} dimensions are too few to call it healthy: {cone}."
         return "too few rows", Statement(0, text, (last,), sure=False)
     if share is None:
-        why = "in one dimension there is no shape to judge" if width == 1 else "how the spread is shared was not measured"
+        why = (
+            "in one dimension there is no shape to judge" if width == 1 else "how the spread is shared was not measured"
+        )
         return "unknown", Statement(0, f"{cone[0].upper()}{cone[1:]}; {why}.", (last,), sure=False)
     spread = f"many directions share the spread ({_numbers(findings, 'isoscore_share', [share])})"
     if hubs is None:

@@ -147,7 +147,7 @@ class RowLengths:
         width, bins, counts = (_column(arrays[name], np.int64) for name in ("width", "bins", "counts"))
         if len(width) != 1 or width[0] < 1 or len(bins) != len(counts):
             raise ValueError(f"row lengths of width {width.tolist()} with {len(bins)} bins and {len(counts)} counts")
-        in_range = _LEAST * _BINS <= bins.min(initial=0) and bins.max(initial=0) <= _MOST * _BINS
+        in_range = bins.min(initial=0) >= _LEAST * _BINS and bins.max(initial=0) <= _MOST * _BINS
         if not in_range or (np.diff(bins) <= 0).any() or (counts < 1).any():
             raise ValueError("the histogram of row lengths is not in order")
         d = int(width[0])
