@@ -110,11 +110,11 @@ def _name(findings: Findings, layer: int | str) -> str:
 def in_few_digits(value: float) -> str:
     """A number as people read it: three digits, and none that are not needed.
 
-    >>> [in_few_digits(v) for v in (0.27412, 12.34, 12345.6, 0.0, 3.9e-5)]
-    ['0.274', '12.3', '12,346', '0', 'under 0.001']
+    >>> [in_few_digits(v) for v in (0.27412, 12.34, 12345.6, 0.0, 3.9e-5, -3.9e-5)]
+    ['0.274', '12.3', '12,346', '0', 'under 0.001', 'under 0.001 below 0']
     """
-    if 0 < value < 0.001:
-        return "under 0.001"
+    if 0 < abs(value) < 0.001:
+        return "under 0.001" if value > 0 else "under 0.001 below 0"
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}".replace("-", "−") if value else "0"
