@@ -169,7 +169,7 @@ def test_commands_of_the_readme_exist() -> None:
 
 def test_the_thresholds_are_in_the_docs() -> None:
     """docs/verdict.md shows the one table of thresholds, word for word."""
-    from isotrope.verdict import THRESHOLDS
+    from isotrope.thresholds import THRESHOLDS
 
     page = (ROOT / "docs" / "verdict.md").read_text("utf-8")
     for t in THRESHOLDS:

@@ -9,9 +9,8 @@ import pytest
 
 from isotrope.findings import Findings, Reading
 from isotrope.pipeline import scan
-from isotrope.verdict import FEWEST_ROWS, THRESHOLDS, judge
-
-RNG = np.random.default_rng(11)
+from isotrope.thresholds import FEWEST_ROWS, THRESHOLDS
+from isotrope.verdict import judge
 
 
 def _isotropic(n: int = 2000, d: int = 24) -> np.ndarray:
@@ -67,7 +66,7 @@ def test_two_troubles_worst_first() -> None:
 def test_sure_and_not_sure() -> None:
     (sure,) = scan(vectors=_leaning_to(0.97), measures="moments").verdict.statements
     assert sure.sure
-    assert sure.text.endswith("Sure: no 95 % interval reaches below 0.9.")
+    assert sure.text.endswith("Sure: no 95 % interval reaches below 0.75.")
     (unsure,) = judge(_run({0: (0.21, 0.15, 0.27)})).statements
     assert not unsure.sure
     assert unsure.text.endswith("Not sure: its 95 % interval reaches below 0.2.")
@@ -85,7 +84,30 @@ def test_healthy_is_not_sure_near_a_threshold() -> None:
 def test_healthy_needs_the_spread() -> None:
     verdict = scan(vectors=_isotropic(), measures="mean_cosine").verdict
     assert verdict.word == "unknown"
-    assert "was not measured" in str(verdict)
+    assert "how the spread is shared was not measured" in str(verdict)
+
+
+@pytest.mark.parametrize("d", range(2, 21))
+@pytest.mark.parametrize("noise", [0.0, 1e-6, 0.1])
+def test_rows_near_one_line_have_few_directions_in_any_dimension(d: int, noise: float) -> None:
+    rng = np.random.default_rng(d)
+    rows = np.outer(rng.normal(size=500), rng.normal(size=d) + 2) + noise * rng.normal(size=(500, d))
+    verdict = scan(vectors=rows, measures="moments").verdict
+    assert verdict.word == "few directions", str(verdict)
+    assert verdict.statements[0].sure
+
+
+@pytest.mark.parametrize("d", range(2, 21))
+@pytest.mark.parametrize("n", [60, 500])
+def test_isotropic_rows_are_healthy_in_any_dimension(d: int, n: int) -> None:
+    assert scan(vectors=_isotropic(n, d), measures="moments").verdict.word == "healthy"
+
+
+def test_one_dimension_has_no_shape() -> None:
+    verdict = scan(vectors=_isotropic(500, 1), measures="moments").verdict
+    assert verdict.word == "unknown"
+    assert "in one dimension there is no shape to judge" in str(verdict)
+    assert scan(vectors=np.abs(_isotropic(500, 1)), measures="moments").verdict.word == "collapsed"
 
 
 def test_no_mean_cosine() -> None:
@@ -102,12 +124,10 @@ def test_left_out_rows_are_said() -> None:
     assert verdict.statements[-1].text == "Left out: 1 zero row and 1 row with NaN or infinity."
 
 
-def _run(cosines: dict[int, tuple[float, float, float]], rank: float = 300.0) -> Findings:
+def _run(cosines: dict[int, tuple[float, float, float]], isoscore: float = 0.5) -> Findings:
     readings = [Reading(layer, "mean_cosine", *ends, n=10_000, null=0.0) for layer, ends in cosines.items()]
-    readings += [
-        Reading(layer, "effective_rank_eigenvalues", rank, rank - 9, rank + 9, n=10_000, null=383.0)
-        for layer in cosines
-    ]
+    ends = isoscore, isoscore - 0.01, isoscore + 0.01
+    readings += [Reading(layer, "isoscore", *ends, n=10_000, null=0.99) for layer in cosines]
     return Findings(readings, layers=list(cosines), source={"width": 384})
 
 
@@ -116,28 +136,66 @@ def _tight(*values: float) -> dict[int, tuple[float, float, float]]:
 
 
 def test_all_minilm() -> None:
-    verdict = judge(_run(_tight(0.064, 0.113, 0.115, 0.138, 0.176, 0.274, 0.085), rank=114))
-    assert verdict.word == "leaning"
-    (statement,) = verdict.statements
-    assert statement.layers == (5,)
-    assert "in layer 5 the rows lean to one side (mean cosine 0.274" in statement.text
+    verdict = judge(_run(_tight(0.064, 0.113, 0.115, 0.138, 0.176, 0.274, 0.085)))
+    assert verdict.word == "healthy"
+    first, second = verdict.statements
+    assert first.layers == (6,)
+    assert first.text.startswith("Healthy: no common direction in the last layer (6) (mean cosine 0.085), and many")
+    assert second.layers == (5,)
+    assert second.text.startswith("Layer 5: leaning, the rows lean to one side (mean cosine 0.274")
 
 
 def test_smollm2() -> None:
-    verdict = judge(_run(_tight(0.3, 0.6, *[0.999] * 27, 0.95, 0.8)))
-    assert verdict.word == "collapsed"
-    assert [s.layers for s in verdict.statements] == [tuple(range(2, 30)), (1, 30), (0,)]
-    assert "in layers 2 to 29 nearly all rows point the same way (mean cosine 0.950 to 0.999" in str(verdict)
-    assert "in layers 1 and 30 the rows lie in a narrow cone" in str(verdict)
+    verdict = judge(_run(_tight(0.3, 0.6, *[0.999] * 27, 0.95, 0.7)))
+    assert verdict.word == "narrow"
+    assert [s.layers for s in verdict.statements] == [(30,), tuple(range(2, 30)), (1,), (0,)]
+    assert [s.text.split(",")[0].split(" (")[0] for s in verdict.statements] == [
+        "Narrow: in the last layer",
+        "Layers 2 to 29: collapsed",
+        "Layer 1: narrow",
+        "Layer 0: leaning",
+    ]
+    assert "Layers 2 to 29: collapsed, nearly all rows point the same way (mean cosine 0.950 to 0.999" in str(verdict)
 
 
-def test_one_layer_without_rows_does_not_hide_the_others() -> None:
+def test_other_layers_without_trouble_are_mentioned_once() -> None:
+    verdict = judge(_run(_tight(0.05, 0.1, 0.15)))
+    assert [s.layers for s in verdict.statements] == [(2,), (0, 1)]
+    assert verdict.statements[1].text == "Layers 0 and 1: no trouble either (mean cosine 0.050 to 0.100)."
+
+
+def test_a_last_layer_without_rows_does_not_hide_the_others() -> None:
     run = _run(_tight(0.95, 0.95))
     run.readings.append(Reading(2, "mean_cosine", math.nan, n=0, reason="no rows"))
     run.layers.append(2)
     verdict = judge(run)
     assert verdict.word == "collapsed"
-    assert verdict.statements[0].layers == (0, 1)
+    assert [s.layers for s in verdict.statements] == [(1,), (0,)]
+
+
+def test_hubs_are_trouble_where_neighbours_were_looked_at() -> None:
+    rows = _isotropic(2000, 64) / np.sqrt(np.arange(1, 65))
+    without = scan(vectors=rows, measures="moments").verdict
+    assert without.word == "healthy"
+    assert without.statements[0].text.endswith(
+        "Neighbours were not looked at: --measures moments,neighbours does that."
+    )
+    found = scan(vectors=rows, measures="moments,hubness")
+    hubness = found.get("hubness")
+    assert hubness.value > 2 > hubness.null
+    assert found.verdict.word == "hubs"
+    assert f"hubness {hubness.value:.3f}, isotropic rows give {hubness.null:.3f}" in str(found.verdict)
+    even = scan(vectors=_isotropic(2000, 64), measures="moments,hubness").verdict
+    assert even.word == "healthy"
+    assert "and no hubs (hubness 0." in str(even)
+    assert "not looked at" not in str(even)
+
+
+def test_few_rows_say_nothing_about_neighbours() -> None:
+    rows = _isotropic(999, 64) / np.sqrt(np.arange(1, 65))
+    verdict = scan(vectors=rows, measures="moments,hubness").verdict
+    assert verdict.word == "healthy"
+    assert "Neighbours were not looked at" in str(verdict)
 
 
 def test_groups_do_not_count() -> None:
@@ -147,8 +205,8 @@ def test_groups_do_not_count() -> None:
 
 
 def test_the_table_is_in_order_and_has_evidence() -> None:
-    for measure in {t.measure for t in THRESHOLDS}:
-        levels = [t.level for t in THRESHOLDS if t.measure == measure]
+    for measure, worse in {(t.measure, t.worse) for t in THRESHOLDS}:
+        levels = [t.level for t in THRESHOLDS if (t.measure, t.worse) == (measure, worse)]
         assert levels == sorted(levels, reverse=True)
     for t in THRESHOLDS:
         assert t.word

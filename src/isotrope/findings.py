@@ -54,7 +54,10 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is wrong with the space, in words, worst first. `word` is one of the words of the thresholds' table."""
+    """What is wrong with the space, in words: the last layer first, then the others, then single rows.
+
+    `word` is that of the last layer, one of the words of the table of thresholds.
+    """
 
     word: str
     statements: tuple[Statement, ...] = ()
@@ -65,7 +68,11 @@ class Verdict:
 
 @dataclass
 class Findings:
-    """All that a run found. `tables` holds token types, spectra and curves as DataFrames, by name."""
+    """All that a run found.
+
+    tables: token types, spectra and curves as DataFrames, by name. rows: rows to look at, by kind (zero, nonfinite,
+    extreme): the id and the layer of each, not more than some for each kind; `counts` says how many there are.
+    """
 
     readings: list[Reading]
     layers: list[int | str] = field(default_factory=list)
@@ -73,6 +80,7 @@ class Findings:
     verdict: Verdict = field(default_factory=lambda: Verdict("unknown"))
     source: dict[str, Any] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict, repr=False)
 
@@ -139,6 +147,7 @@ class Findings:
             "layer_names": self.layer_names,
             "verdict": asdict(self.verdict),
             "counts": self.counts,
+            "rows": self.rows,
             "source": self.source,
             "provenance": self.provenance,
             "readings": [_plain(asdict(r)) for r in self.readings],
@@ -203,6 +212,7 @@ class Findings:
                     verdict=Verdict(verdict["word"], tuple(statements)),
                     source=dict(data["source"]),
                     counts=dict(data["counts"]),
+                    rows={kind: [dict(row) for row in rows] for kind, rows in data.get("rows", {}).items()},
                     provenance=dict(data["provenance"]),
                 )
             )

@@ -6,10 +6,11 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
+from isotrope.layer_words import is_vectors
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
@@ -88,14 +89,14 @@ def check(gate: Gate, findings: Findings) -> Outcome:
 
 
 def _readings(gate: Gate, findings: Findings) -> list[Reading]:
-    """The readings that a gate is about; one across layers, such as a correlation, has no layer to name."""
+    """The readings that a gate is about; one across layers, and one of vectors, has no layer to name."""
     kind = (findings.find_name(gate.measure), None, "definition")
     found = [r for r in findings.readings if (r.measure, r.group, r.variant) == kind]
     if not found:
         raise InputError(f"the gate {gate.text!r} cannot be decided: the run has no reading of {gate.measure!r}.")
-    if gate.scope in ("any", "all") or found[0].layer is None:
-        return found
-    return [findings.get(gate.measure, _layer(gate.scope, findings.layers))]
+    if gate.scope not in ("any", "all") and found[0].layer is not None:
+        found = [findings.get(gate.measure, _layer(gate.scope, findings.layers))]
+    return [replace(r, layer=None) for r in found] if is_vectors(findings) else found
 
 
 def _layer(scope: str, layers: list[int | str]) -> int | str:

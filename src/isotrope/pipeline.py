@@ -20,7 +20,7 @@ from isotrope.engines.choosing import run as run_on
 from isotrope.engines.memory import give_back
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
-from isotrope.measures import Measure, select
+from isotrope.measures import GROUPS, Measure, select
 from isotrope.measures.cost import duration, seconds, seconds_after, side_by_side
 from isotrope.measures.intervals import Groups
 from isotrope.measures.readings import Nulls, read, read_across, statistic
@@ -35,6 +35,7 @@ from isotrope.statistics import Collection, Moments, Sample, Summary, Wanted, bl
 from isotrope.statistics.keeping import check_keep
 from isotrope.store import Run
 from isotrope.tables import tables
+from isotrope.unusual_rows import UnusualRows
 from isotrope.verdict import judge
 
 #: What is measured unless the user says otherwise.
@@ -49,13 +50,29 @@ Progress = Callable[[str, float, float | None], None]
 _WORTH_A_WORD = 20.0
 
 
+#: Measures across layers need this many.
+_FEWEST_LAYERS = 3
+
+
 @dataclass(frozen=True)
 class Options:
-    """What a scan is asked to do, apart from what it reads."""
+    """What a scan is asked to do, apart from what it reads.
+
+    named: measures that were asked for by name and not as part of a group; they are read even where they are undefined.
+    """
 
     measures: tuple[Measure, ...]
     wanted: Wanted
     seed: int
+    named: frozenset[str] = frozenset()
+
+    def measures_of(self, collection: Collection, layers: Sequence[Layer]) -> list[Measure]:
+        """The measures that such statistics allow, and those that were named: vectors have no tokens to measure."""
+        kept = {name for summary in collection.summaries.values() for name in summary.parts()}
+        missing = {"tokens"} - kept if "sequences" in kept else {"tokens", "sequences", "spectra"} - kept
+        missing |= {"layers"} if len(layers) < _FEWEST_LAYERS else set()
+        possible = [m for m in self.measures if m.needs not in missing or m.name in self.named]
+        return possible or list(self.measures)
 
 
 def scan(
@@ -128,7 +145,10 @@ def choose(measures: str | list[str] | None, *, sample: int = 20_000, seed: int 
         raise InputError(f"the sample is {sample} rows, expected 0 or more.")
     if not 0 <= seed < 2**31:
         raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
-    chosen = select(DEFAULT_MEASURES if measures is None else measures)
+    asked = DEFAULT_MEASURES if measures is None else measures
+    chosen = select(asked)
+    names = [part.strip() for part in (asked.split(",") if isinstance(asked, str) else asked)]
+    named = select(single) if (single := [n for n in names if n and n not in (*GROUPS, "all")]) else []
     if any(m.needs == "layers" for m in chosen):  # they are made of these two
         chosen = select([*(m.name for m in chosen), "mean_cosine", "drift_norm"])
     _refuse_images(chosen)
@@ -139,7 +159,7 @@ def choose(measures: str | list[str] | None, *, sample: int = 20_000, seed: int 
         sample=sample,
         seed=seed,
     )
-    return Options(tuple(chosen), wanted, seed)
+    return Options(tuple(chosen), wanted, seed, frozenset(m.name for m in named))
 
 
 def _refuse_images(chosen: list[Measure]) -> None:
@@ -228,9 +248,10 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
     groups: list[str | None] = [None, *collection.groups()]
     readings = []
     jobs = [(g, layer) for g in groups for layer in layers if g is None or (g, layer) in collection.summaries]
-    left_out = Counter(zero_rows=0, nonfinite_rows=0)
-
-    costs = seconds(options.measures, options.wanted.sample, source.width)
+    unusual = UnusualRows(source.token_names)
+    measures = options.measures_of(collection, layers)
+    isoscore = next((m for m in measures if m.name == "isoscore"), None)
+    costs = seconds(measures, options.wanted.sample, source.width)
     whole, spent = sum(costs.values()) * len(jobs), 0.0
 
     def tell(cost: float) -> None:
@@ -244,7 +265,7 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
         summary = collection.layer(layer, group)
         found = read(
             summary,
-            options.measures,
+            measures,
             layer=layer,
             group=group,
             seed=options.seed,
@@ -258,17 +279,18 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
     collection.settle()
     # Layers side by side, each on one thread: threads within one small eigenvalue problem would wait for each other.
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(side_by_side(source.width)) as pool:
-        for (group, _), (summary, found) in zip(jobs, pool.map(one, jobs), strict=True):
+        for (group, layer), (summary, found) in zip(jobs, pool.map(one, jobs), strict=True):
             if group is None:
-                left_out.update(zero_rows=summary.moments.zero, nonfinite_rows=summary.moments.nonfinite)
+                unusual.add(layer, summary, math.nan if isoscore is None else nulls.value(isoscore, summary))
             readings += found
-    readings += read_across(readings, options.measures, options.seed)
+    readings += read_across(readings, measures, options.seed)
     findings = Findings(
         readings=readings,
         layers=layers,
         layer_names={str(k): v for k, v in getattr(source, "layer_names", {}).items()},
         source=masked_facts(source.describe()),
-        counts=dict(collection.counts) | dict(left_out),
+        counts=dict(collection.counts) | dict(unusual.counts),
+        rows=unusual.rows,
         tables=tables(collection, source, layers),
     )
     findings.verdict = judge(findings)

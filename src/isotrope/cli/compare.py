@@ -98,19 +98,22 @@ def _show(title: str, first: Findings, other: Findings, changes: list[Change]) -
     from rich.table import Table
 
     from isotrope.cli.terminal import console, number
+    from isotrope.layer_words import is_vectors
 
     out = console()
     changed = [c for c in changes if c.difference and not math.isnan(c.difference)]
     words = {True: "beyond its interval", False: "within its interval", None: "no interval"}
     grouped = any(c.group for c in changed)
+    layered = not (is_vectors(first) and is_vectors(other))  # vectors have no layers to name
     table = Table(box=None, pad_edge=False)
-    for column in ("layer", "measure", *(["group"] if grouped else [])):
+    for column in (*(["layer"] if layered else []), "measure", *(["group"] if grouped else [])):
         table.add_column(column)
     for column in ("before", "after", "difference"):
         table.add_column(column, justify="right")
     table.add_column("")
     for c in sorted(changed, key=lambda c: (c.beyond is not True, c.beyond is None)):
-        cells = ["" if c.layer is None else str(c.layer), c.measure, *([c.group or "all"] if grouped else [])]
+        layer = "" if c.layer is None else str(c.layer)
+        cells = [*([layer] if layered else []), c.measure, *([c.group or "all"] if grouped else [])]
         cells += [number(c.before), number(c.after), number(c.difference, sign=True), words[c.beyond]]
         table.add_row(*cells, style="bold" if c.beyond else None)
     out.print(title, style="bold")

@@ -163,6 +163,8 @@ def _headline(findings: Findings) -> Text:
 
 def _chart(out: Console, findings: Findings) -> None:
     """One line for each layer: mean cosine with its bar and interval, and what goes with it."""
+    from isotrope.layer_words import is_vectors, layer_label
+
     by = {(r.layer, r.measure): r for r in findings.readings if r.group is None}
     cosines = [by[layer, "mean_cosine"] for layer in findings.layers if (layer, "mean_cosine") in by]
     if not cosines:
@@ -170,13 +172,13 @@ def _chart(out: Console, findings: Findings) -> None:
         return
     shown = [(m, title) for m, title in _COLUMNS if all((r.layer, m) in by for r in cosines)]
     table = Table(box=None, pad_edge=False)
-    table.add_column("layer")
+    table.add_column("" if is_vectors(findings) else "layer")
     table.add_column("mean cosine", no_wrap=True)
     table.add_column("95 % interval")
     for _, title in shown:
         table.add_column(title, justify="right")
     for r in cosines:
-        name = findings.layer_names.get(str(r.layer), str(r.layer))
+        name = layer_label(findings, r.layer)
         cells = [number(by[r.layer, m].value) for m, _ in shown]
         table.add_row(name, f"{fixed(r.value):>6} {bar(r.value)}", _interval(r, fixed), *cells)
     first = cosines[0]
@@ -208,12 +210,14 @@ def _groups(out: Console, findings: Findings) -> None:
 
 def _plain(out: Console, findings: Findings) -> None:
     """All readings, where there is no mean cosine to draw."""
+    from isotrope.layer_words import is_vectors, layer_label
+
     table = Table(box=None, pad_edge=False)
-    for column in ("layer", "measure", "value", "95 % interval", "isotropic"):
+    for column in ("" if is_vectors(findings) else "layer", "measure", "value", "95 % interval", "isotropic"):
         table.add_column(column)
     for r in findings.readings:
         if r.group is None:
-            layer = "" if r.layer is None else str(r.layer)
+            layer = layer_label(findings, r.layer)
             table.add_row(layer, r.measure, number(r.value), _interval(r, number), number(r.null))
     out.print(table)
 

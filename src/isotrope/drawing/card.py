@@ -7,6 +7,8 @@ from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING
 
+from isotrope.layer_words import is_vectors, layer_label
+
 if TYPE_CHECKING:
     from isotrope.findings import Findings, Reading
 
@@ -59,12 +61,11 @@ def _table(findings: Findings) -> str:
     columns = [column for column in _COLUMNS if any((layer, column[0]) in by for layer in findings.layers)]
     if not columns:
         return _plain(findings)
-    head = _row([("layer", _FIRST), *((title, _CELL) for _, title, _ in columns)], "th")
+    head = _row([(_head(findings), _FIRST), *((title, _CELL) for _, title, _ in columns)], "th")
     rows = []
     for layer in findings.layers[:_MOST]:
-        name = findings.layer_names.get(str(layer), str(layer))
         cells = [(_number(by.get((layer, m)), written), _CELL) for m, _, written in columns]
-        rows.append(_row([(name, _FIRST), *cells]))
+        rows.append(_row([(layer_label(findings, layer), _FIRST), *cells]))
     if len(findings.layers) > _MOST:
         rows.append(_row([(f"and {len(findings.layers) - _MOST} more layers", f"{_FIRST};{_FAINT}")]))
     nulls = [(_null(by.get((findings.layers[0], m)), written), f"{_CELL};{_FAINT}") for m, _, written in columns]
@@ -74,15 +75,19 @@ def _table(findings: Findings) -> str:
 
 def _plain(findings: Findings) -> str:
     """All readings, where none of the usual ones is there."""
-    head = _row([("layer", _FIRST), ("measure", _FIRST), ("value", _CELL)], "th")
+    head = _row([(_head(findings), _FIRST), ("measure", _FIRST), ("value", _CELL)], "th")
     shown = [r for r in findings.readings if r.group is None]
     rows = []
     for r in shown[:_MOST]:
-        layer = "" if r.layer is None else str(r.layer)
+        layer = layer_label(findings, r.layer)
         rows.append(_row([(layer, _FIRST), (r.measure, _FIRST), (_number(r, "{:.4g}".format), _CELL)]))
     if len(shown) > _MOST:
         rows.append(_row([(f"and {len(shown) - _MOST} more", f"{_FIRST};{_FAINT}")]))
     return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _head(findings: Findings) -> str:
+    return "" if is_vectors(findings) else "layer"
 
 
 def _row(cells: list[tuple[str, str]], tag: str = "td") -> str:

@@ -62,15 +62,15 @@ def _of_vectors(reading: Input, seed: int, tell: Progress) -> Advice:
     if moments.constant:
         raise InputError(f"all {moments.n:,} rows are the same, so there is nothing to advise on.")
     seen = geometry(moments)
-    wrong = seen.collapsed
+    wrong = seen.repairable
     # Rows that lean to one side and are even otherwise need no more than their mean taken away.
     repair: LinearRepair = bend(moments) if seen.uneven or not wrong else Centering().fit(moments)
     same = kept(sample, repair.transform(sample))
     reasons = [
-        f"{wrong[0].upper()}{wrong[1:]}: the space is collapsed."
+        f"In the vectors {wrong}, and every space like this that was tried gained from a repair."
         if wrong
-        else f"Two rows have a cosine of {seen.mean_cosine:.2f} on average, three directions hold {seen.top:.0%} of "
-        "the variance: the space is not collapsed.",
+        else f"The vectors are neither collapsed nor in few directions: two rows have a cosine of "
+        f"{seen.mean_cosine:.2f} on average, IsoScore is {seen.isoscore_share:.0%} of what isotropic rows give.",
         f"A repair would keep {same:.0%} of each row's ten nearest neighbours.",
         "This is told from the shape of the rows alone, which is weaker than evidence from a model and its text.",
     ]

@@ -178,10 +178,10 @@ def _reasons(trials: Sequence[Trial], chosen: Trial) -> list[str]:
 
 
 def _shape(trial: Trial) -> str:
-    wrong = trial.geometry.collapsed
+    wrong = trial.geometry.repairable
     if trial.geometry.healthy:
-        return "The rows of your text are even and centred, and no repair has helped such a space."
-    seen = f"In your text {wrong}: collapsed" if wrong else "The shape of your text's rows does not show a collapse"
+        return "The rows of your text are healthy (spread out and centred), and no repair has helped such a space."
+    seen = f"In your text {wrong}" if wrong else "The rows of your text are neither collapsed nor in few directions"
     need = f"{seen}, and then a gain of {trial.least:g} is large enough to matter"
     return f"{need}; a repair keeps {trial.kept:.0%} of each row's ten nearest neighbours."
 

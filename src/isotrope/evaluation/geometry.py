@@ -1,57 +1,54 @@
-"""What the shape of a space says about whether a repair would help it."""
+"""What the shape of a space says about whether a repair would help it, by the table of thresholds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from isotrope.measures import get
+from isotrope.measures.null import isotropic_moments
 from isotrope.statistics import Moments
-
-#: Shares of variance in three directions, effective share of directions and mean cosines beyond which spaces gained
-#: from a repair; of 60 spaces of three models that were tried, docs/validation.md shows each.
-CROWDED, NARROW, DRIFTED = 0.21, 0.11, 0.75
-
-#: A space as even as this, and as little off centre, never gained.
-EVEN, CENTRED = 0.2, 0.2
+from isotrope.thresholds import REPAIRABLE, Threshold, find_troubles
 
 
 @dataclass(frozen=True)
 class Geometry:
     """Few numbers of a space.
 
+    mean_cosine: between two rows. isoscore_share: IsoScore over that of isotropic rows of the same number and width.
     top: share of the variance in its three strongest directions, beyond what three of them have anyway. spread:
-    participation ratio (Σλ)²/Σλ² over the number of directions, 1 where all are alike. mean_cosine: between two rows.
+    participation ratio (Σλ)²/Σλ² over the number of directions, 1 where all are alike.
     """
 
     rows: int
     mean_cosine: float
+    isoscore_share: float
     top: float
     spread: float
 
     @property
-    def uneven(self) -> str | None:
-        """How few directions hold the variance, in words, or None where they are enough."""
-        if self.top >= CROWDED and (self.spread < 0.5 or self.top >= 0.5):  # of few directions three are many
-            return f"three directions hold {self.top:.0%} of the variance"
-        if self.spread < NARROW:
-            return f"the variance fills {self.spread:.0%} of the directions"
-        return None
+    def troubles(self) -> list[Threshold]:
+        """The words of the table that apply, the worst first."""
+        return find_troubles({"mean_cosine": self.mean_cosine, "isoscore_share": self.isoscore_share})
 
     @property
-    def drifted(self) -> str | None:
-        """How far all rows lean to one side, in words, or None where they hardly do."""
-        if self.mean_cosine >= DRIFTED:
-            return f"two rows have a cosine of {self.mean_cosine:.2f} on average"
-        return None
+    def uneven(self) -> bool:
+        """Whether few directions carry most of the spread."""
+        return any(t.word == "few directions" for t in self.troubles)
 
     @property
-    def collapsed(self) -> str | None:
-        """What is wrong, in words, or None."""
-        return self.uneven or self.drifted
+    def repairable(self) -> str | None:
+        """What is wrong, in words, where spaces like this one gained from a repair in every case; else None."""
+        found = [t.word for t in self.troubles if t.word in REPAIRABLE]
+        said = {
+            "collapsed": f"two rows have a cosine of {self.mean_cosine:.2f} on average (collapsed)",
+            "few directions": f"IsoScore is {self.isoscore_share:.0%} of what isotropic rows give (few directions)",
+        }
+        return " and ".join(said[word] for word in found) or None
 
     @property
     def healthy(self) -> bool:
-        """Whether the space is so even and centred that no repair has ever helped such a one."""
-        return self.spread >= EVEN and self.mean_cosine <= CENTRED
+        """Whether no word of the table applies; no repair has ever helped such a space."""
+        return not self.troubles
 
 
 def geometry(moments: Moments) -> Geometry:
@@ -59,17 +56,18 @@ def geometry(moments: Moments) -> Geometry:
 
     >>> import numpy as np
     >>> from isotrope.statistics import block
-    >>> geometry(Moments.of(block(np.random.default_rng(0).normal(size=(5000, 16))))).collapsed is None
+    >>> geometry(Moments.of(block(np.random.default_rng(0).normal(size=(5000, 16))))).healthy
     True
     """
     values = moments.eigenvalues
     total = float(values.sum())
     directions = min(moments.d, moments.n - 1)
     even = min(1.0, 3 / directions)
-    drift = float(moments.unit_mean @ moments.unit_mean)
+    isoscore = get("isoscore")
     return Geometry(
         rows=moments.n,
-        mean_cosine=(moments.n * drift - 1) / (moments.n - 1),
+        mean_cosine=get("mean_cosine")(moments),
+        isoscore_share=isoscore(moments) / isoscore(isotropic_moments(moments.n, moments.d)),
         top=(float(values[:3].sum()) / total - even) / (1 - even) if even < 1 else 0.0,
         spread=total**2 / float((values**2).sum()) / directions,
     )

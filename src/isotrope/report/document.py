@@ -14,7 +14,7 @@ from isotrope.report import drawn, tokens
 from isotrope.report.beside import beside
 from isotrope.report.headline import facts, level, numbers, said
 from isotrope.report.packing import finite
-from isotrope.verdict import THRESHOLDS
+from isotrope.thresholds import THRESHOLDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,7 @@ def page_data(kind: str, runs: Sequence[dict[str, Any]], **more: Any) -> dict[st
         "kind": kind,
         "version": __version__,
         "measures": {name: record(name) for name in names},
-        "thresholds": [t._asdict() for t in THRESHOLDS],
+        "thresholds": [{**t._asdict(), "bound": t.bound} for t in THRESHOLDS],
         "runs": list(runs),
         **more,
     }

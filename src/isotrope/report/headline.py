@@ -8,9 +8,13 @@ from typing import Any
 
 from isotrope.findings import Findings, Reading
 from isotrope.measures import get
+from isotrope.thresholds import THRESHOLDS, level_of
 
 #: What stands in where one of the verdict's own measures was not taken, in this order.
-_OTHERS = ("isoscore", "explained_variance_1", "sequence_uniformity", "outlier_dimension_share", "within_share", "vrm")
+_OTHERS = ("explained_variance_1", "sequence_uniformity", "outlier_dimension_share", "within_share", "vrm")
+
+#: Measures that are told as a share of what isotropic rows would give.
+_SHARES = ("effective_rank_eigenvalues", "isoscore")
 
 #: What a source may have read, and what it may have counted and left out.
 _UNITS = ("texts", "images", "sounds")
@@ -24,7 +28,7 @@ def level(findings: Findings) -> int | None:
     """How bad the verdict is, 0 to 3; None where it says nothing of the space."""
     if findings.verdict.word in UNTOLD:
         return None
-    return max((s.level for s in findings.verdict.statements if s.layers), default=0)
+    return level_of(findings.verdict.word)
 
 
 def said(text: str, word: str) -> str:
@@ -39,45 +43,41 @@ def said(text: str, word: str) -> str:
 
 
 def numbers(findings: Findings) -> list[dict[str, Any]]:
-    """The three numbers that carry the verdict, each of the layer in which it is worst.
+    """The three numbers that carry the verdict, each of the last layer that has it.
 
     >>> import numpy as np
     >>> from isotrope import scan
     >>> found = scan(vectors=np.random.default_rng(0).normal(size=(500, 8)) + 3.0)
     >>> [number["measure"] for number in numbers(found)]
-    ['mean_cosine', 'drift_share', 'effective_rank_eigenvalues']
+    ['mean_cosine', 'isoscore', 'drift_share']
     """
-    found = list(_worst(findings, _order(findings)))[:3]
+    found = list(_of_last(findings, _order(findings)))[:3]
     return [_shown(r, findings) for r in found]
 
 
 def _order(findings: Findings) -> Iterator[str]:
-    first = ["mean_cosine", "drift_share", "effective_rank_eigenvalues"]
-    yield from first[::-1] if findings.verdict.word == "few directions" else first
+    deciding = [t.measure.removesuffix("_share") for t in THRESHOLDS if t.word == findings.verdict.word]
+    yield from deciding
+    yield from ("mean_cosine", "isoscore", "hubness", "drift_share", "effective_rank_eigenvalues")
     yield from _OTHERS
     yield from dict.fromkeys(r.measure for r in findings.readings)
 
 
-def _worst(findings: Findings, names: Iterator[str]) -> Iterator[Reading]:
-    """Of each measure that has a value the reading of the layer that is worst off, or of the last."""
-    seen = set()
-    for name in names:
+def _of_last(findings: Findings, names: Iterator[str]) -> Iterator[Reading]:
+    """Of each measure the reading of the last layer that has a value."""
+    for name in dict.fromkeys(names):
         of = [
             r
             for r in findings.readings
             if (r.measure, r.group, r.variant) == (name, None, "definition") and math.isfinite(r.value)
         ]
-        if name in seen or not of:
-            continue
-        seen.add(name)
-        better = get(name).better
-        sign = {"lower": 1.0, "higher": -1.0}.get(better or "")
-        yield of[-1] if sign is None else max(of, key=lambda r: sign * _scaled(r))
+        if of:
+            yield of[-1]
 
 
 def _scaled(r: Reading) -> float:
-    """An effective rank counts as a share of what isotropic rows would give, as in the verdict."""
-    return r.value / r.null if r.measure == "effective_rank_eigenvalues" and r.null > 0 else r.value
+    """An effective rank and an IsoScore count as a share of what isotropic rows would give, as in the verdict."""
+    return r.value / r.null if r.measure in _SHARES and r.null > 0 else r.value
 
 
 def _shown(r: Reading, findings: Findings) -> dict[str, Any]:
@@ -110,11 +110,11 @@ def _name(findings: Findings, layer: int | str) -> str:
 def in_few_digits(value: float) -> str:
     """A number as people read it: three digits, and none that are not needed.
 
-    >>> [in_few_digits(v) for v in (0.27412, 12.34, 12345.6, 0.0, 3.9e-5)]
-    ['0.274', '12.3', '12,346', '0', 'under 0.001']
+    >>> [in_few_digits(v) for v in (0.27412, 12.34, 12345.6, 0.0, 3.9e-5, -3.9e-5)]
+    ['0.274', '12.3', '12,346', '0', 'under 0.001', 'under 0.001 below 0']
     """
-    if 0 < value < 0.001:
-        return "under 0.001"
+    if 0 < abs(value) < 0.001:
+        return "under 0.001" if value > 0 else "under 0.001 below 0"
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}".replace("-", "−") if value else "0"

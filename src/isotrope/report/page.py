@@ -61,6 +61,7 @@ def page(data: dict[str, Any], title: str) -> str:
         kind=data["kind"],
         version=data["version"],
         runs=data["runs"],
+        thresholds=data["thresholds"],
     )
 
 

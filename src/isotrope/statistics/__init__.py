@@ -3,6 +3,7 @@
 from isotrope.statistics.block import Block, block
 from isotrope.statistics.moments import Moments
 from isotrope.statistics.points import Image, Points
+from isotrope.statistics.row_lengths import KeptRows, RowLengths
 from isotrope.statistics.sample import Sample
 from isotrope.statistics.sequences import SequenceStatistics
 from isotrope.statistics.spectra import SequenceSpectra
@@ -14,8 +15,10 @@ __all__ = [
     "Block",
     "Collection",
     "Image",
+    "KeptRows",
     "Moments",
     "Points",
+    "RowLengths",
     "Sample",
     "SequenceSpectra",
     "SequenceStatistics",

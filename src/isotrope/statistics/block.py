@@ -30,6 +30,7 @@ class Block:
     norms: (n,), Euclidean length of each row. mean: (d,). Both in float64.
     shift: (d,), the mean rounded to the rows' own type, so that rows minus shift is exact where they are close.
     centred: (n, d), rows − shift in their own type, on their own device: what large products are taken of.
+    zero, nonfinite: how many rows were left out; zero_rows, nonfinite_rows: what is known of these, None without any.
     """
 
     values: NDArray[np.floating[Any]]
@@ -40,6 +41,8 @@ class Block:
     rows: Rows
     zero: int = 0
     nonfinite: int = 0
+    zero_rows: Rows | None = None
+    nonfinite_rows: Rows | None = None
 
     def __len__(self) -> int:
         return len(self.norms)
@@ -98,8 +101,10 @@ def block(rows: Any, known: Rows | None = None) -> Block:
         rows = values = values.astype(np.float32 if values.dtype == np.float16 else np.float64)
     squares, mean, shift, centred = _centred(rows)
     finite, zero = squares < _LARGEST, squares < _SMALLEST
+    zero_rows = nonfinite_rows = None
     if not (finite & ~zero).all():
         keep = finite & ~zero
+        zero_rows, nonfinite_rows = known.take(zero), known.take(~finite)
         values, known = values[keep], known.take(keep)
         squares, mean, shift, centred = _centred(values)
     if len(squares) and not _fits_float32(squares):
@@ -114,6 +119,8 @@ def block(rows: Any, known: Rows | None = None) -> Block:
         rows=known,
         zero=int(zero.sum()),
         nonfinite=int(len(finite) - finite.sum()),
+        zero_rows=zero_rows,
+        nonfinite_rows=nonfinite_rows,
     )
 
 

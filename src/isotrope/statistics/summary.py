@@ -16,6 +16,7 @@ from isotrope.errors import InputError, MergeError
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.statistics.block import block, on_cpu_as_numpy
 from isotrope.statistics.moments import Moments, gram
+from isotrope.statistics.row_lengths import RowLengths
 from isotrope.statistics.sample import Sample
 from isotrope.statistics.saved_arrays import damaged, refuse_unless
 from isotrope.statistics.sequences import SequenceStatistics
@@ -30,12 +31,16 @@ _KINDS: dict[str, Any] = {
     "tokens": TokenStatistics,
     "sequences": SequenceStatistics,
     "sample": Sample,
+    "lengths": RowLengths,
 }
+
+#: What summaries that version 0.1 saved do not hold: a sum with one of these does not hold it either.
+_MAY_BE_MISSING = {"lengths"}
 
 
 @dataclass(eq=False)
 class Summary:
-    """Moments of one layer's rows and, where wanted and possible, token and sequence statistics and a sample.
+    """Moments of one layer's rows and, where wanted and possible, token and sequence statistics, a sample and lengths.
 
     A value with `+`; `+=` reuses memory.
     """
@@ -44,6 +49,7 @@ class Summary:
     tokens: TokenStatistics | TokenTables | None = None
     sequences: SequenceStatistics | None = None
     sample: Sample | None = None
+    lengths: RowLengths | None = None
 
     def update(self, rows: Any, known: Rows) -> None:
         """Add rows, shape (n, d), with what is known of each."""
@@ -55,8 +61,13 @@ class Summary:
         product = None if pool is None else pool.submit(gram, usable.centred)
         # What may refuse the rows comes first, so that nothing has changed where it does.
         tokens = None if self.tokens is None else TokenStatistics.of(usable)
+        lengths = RowLengths.of(usable)
+        if self.lengths is not None:
+            self.lengths.check(lengths)
         if self.sample is not None:
             self.sample.add(usable)
+        if self.lengths is not None:
+            self.lengths += lengths
         if self.tokens is not None and tokens is not None:
             self.tokens += tokens
         if self.sequences is not None:
@@ -74,22 +85,23 @@ class Summary:
     def check(self, other: Summary) -> None:
         """Refuse what cannot be merged."""
         mine, theirs = self.parts(), other.parts()
-        if mine.keys() != theirs.keys():
+        if (mine.keys() ^ theirs.keys()) - _MAY_BE_MISSING:
             raise MergeError(f"cannot merge a summary of {', '.join(theirs)} with a summary of {', '.join(mine)}.")
-        for name, part in mine.items():
-            part.check(theirs[name])
+        for name in mine.keys() & theirs.keys():
+            mine[name].check(theirs[name])
 
     def __add__(self, other: Summary) -> Summary:
         self.check(other)
-        theirs = other.parts()
-        return Summary(**{name: part + theirs[name] for name, part in self.parts().items()})
+        mine, theirs = self.parts(), other.parts()
+        return Summary(**{name: part + theirs[name] for name, part in mine.items() if name in theirs})
 
     def __iadd__(self, other: Summary) -> Summary:
         self.check(other)
-        for name, part in other.parts().items():
-            merged = getattr(self, name)
-            merged += part
-            setattr(self, name, merged)
+        theirs = other.parts()
+        for name, merged in self.parts().items():
+            if name in theirs:
+                merged += theirs[name]
+            setattr(self, name, merged if name in theirs else None)
         return self
 
     def settle(self) -> None:
@@ -139,6 +151,7 @@ class Wanted(NamedTuple):
             TokenStatistics.empty(d) if self.tokens and known.token is not None else None,
             SequenceStatistics.empty(d) if self.sequences and known.position is not None else None,
             Sample.empty(d, self.sample, self.seed) if self.sample else None,
+            RowLengths.empty(d),
         )
 
 

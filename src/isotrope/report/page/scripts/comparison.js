@@ -13,7 +13,7 @@ function changesSection() {
     filter: (c) => `${about(c.measure).title} ${c.measure} layer ${layerOf(c)} ${RUNS[c.run].name} ${told[c.beyond]}`,
     columns: [
       ...(RUNS.length > 2 ? [{ title: "Run", get: (c) => RUNS[c.run].name }] : []),
-      { title: "Layer", get: layerOf }, { title: "Measure", get: (c) => about(c.measure).title, show: (value, c) => h("span", { title: about(c.measure).says }, value) },
+      ...(VECTORS ? [] : [{ title: "Layer", get: layerOf }]), { title: "Measure", get: (c) => about(c.measure).title, show: (value, c) => h("span", { title: about(c.measure).says }, value) },
       { title: "Before", number: true, get: (c) => c.before }, { title: "After", number: true, get: (c) => c.after },
       { title: "Difference", number: true, get: (c) => c.difference, show: signed, class: (c) => (c.beyond ? `beyond ${worth(c)}` : "soft") },
       { title: "Sure?", get: (c) => told[c.beyond], class: (c) => (c.beyond ? "beyond" : "soft"), show: (value, c) => (c.beyond ? `\u25cf ${value}` : value) },

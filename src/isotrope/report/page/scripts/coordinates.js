@@ -11,7 +11,7 @@ function coordinatesPart(run) {
     title: "Outlier dimensions", name: fileOfLayer("coordinates"),
     text: () => {
       const c = own();
-      if (!c) return "There are no coordinates of this layer.";
+      if (!c) return `There are no coordinates of ${layerWords()}.`;
       const d = c.norm_share.length, even = `evenly shared it would take ${whole(Math.ceil(d / 2))}`;
       return `${whole(half(c.norm_share))} of ${whole(d)} coordinates carry half of the squared norm and ${whole(half(c.cosine_share))} half of the mean cosine; ${even}.`;
     },
@@ -20,7 +20,7 @@ function coordinatesPart(run) {
       if (!c) { host.replaceChildren(); return; }
       const top = ranked().slice(0, 10), high = Math.max(...top.map((i) => Math.max(c.norm_share[i], c.cosine_share[i])));
       const row = 25, height = top.length * row + 34, left = 52;
-      const svg = s("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Shares of the ten strongest coordinates of layer ${layerName()}` });
+      const svg = s("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Shares of the ten strongest coordinates of ${layerWords()}` });
       const x = linear([0, high * 1.12], [left, width - 44]);
       top.forEach((i, k) => {
         const y = k * row + 8;

@@ -123,7 +123,7 @@ function drawMeasure(host, width, name, { hover, go }) {
       return !r ? [] : COMPARES ? [`${run.name}: ${exact(r.value) || r.reason || "no value"} (${interval(r.low, r.high)})`] : tipLines(r, name);
     });
     if (COMPARES) lines.push({ soft: about(name).says });
-    showTip(x, y, `${about(name).title}, layer ${layers[i].name}`, lines);
+    showTip(x, y, `${about(name).title}, ${VECTORS ? "the vectors" : `layer ${layers[i].name}`}`, lines);
   };
   const nearest = (event) => {
     const box = f.svg.getBoundingClientRect();

@@ -1,7 +1,7 @@
 // The sections in order, the layer that is chosen, and the way about the page.
 function layerSection() {
   const run = RUNS[0], count = run.layers.length;
-  const title = h("h2", { id: "layer-title" }, count > 1 ? "One layer" : "The space");
+  const title = h("h2", { id: "layer-title" }, count > 1 ? "One layer" : VECTORS ? "The vectors" : "The space");
   const head = h("div", { class: "head sticks" }, title);
   if (count > 1) {
     const chosen = h("select", { "aria-label": "Layer", onchange: (event) => choose({ layer: Number(event.target.value) }) }, run.layers.map((layer, i) => h("option", { value: i }, `Layer ${layer.name}`)));
@@ -24,6 +24,7 @@ function layerSection() {
 }
 
 function tokenless(run) {
+  if (VECTORS) return null;
   const missing = [!run.tokens && "norm against variance by token type", !Object.keys(run.sequences).length && "uniformity of single sequences"].filter(Boolean);
   return missing.length ? h("p", { class: "note" }, `Left out, because these rows are not tokens in sequences: ${missing.join(" and ")}.`) : null;
 }

@@ -46,7 +46,7 @@ function mapPart(run) {
     view.box.hidden = !points;
     kinds.querySelectorAll("input").forEach((input) => { input.disabled = !own?.[input.value]; input.checked = input.value === kind; });
     ways.querySelectorAll("input").forEach((input) => { input.disabled = !own?.[kind]?.[input.value]; input.checked = input.value === way; });
-    if (!points) { status.textContent = own ? "This map was not drawn for this layer." : "No map was drawn of this layer."; legend.replaceChildren(); return; }
+    if (!points) { status.textContent = own ? `This map was not drawn for ${layerWords()}.` : `No map was drawn of ${layerWords()}.`; legend.replaceChildren(); return; }
     const { groups, entries, hits } = colouring(points.x.length);
     view.show(points, groups, { keep });
     legend.replaceChildren(...entries);

@@ -14,7 +14,7 @@ function provenanceSection() {
   });
   const table = sortable({
     caption: "Thresholds", rows: () => DATA.thresholds, page: 20,
-    columns: [{ title: "Word", get: (t) => t.word }, { title: "Measure", get: (t) => t.measure.replaceAll("_", " ") }, { title: "From", number: true, get: (t) => t.value }, { title: "Meaning", get: (t) => t.meaning, class: "words" }, { title: "Evidence", get: (t) => t.evidence, class: "words" }],
+    columns: [{ title: "Word", get: (t) => t.word }, { title: "Measure", get: (t) => t.measure.replaceAll("_", " ") }, { title: "Threshold", get: (t) => t.bound }, { title: "Meaning", get: (t) => t.meaning, class: "words" }, { title: "Evidence", get: (t) => t.evidence, class: "words" }],
   });
   const readings = () => ({
     columns: ["run", "layer", "measure", "value", "low", "high", "n", "isotropic", "note", "reason"],

@@ -19,7 +19,7 @@ function sequencesPart(run) {
       for (const u of q.uniformity) counts[Math.min(bins - 1, Math.max(0, Math.floor(((u - from) / (to - from)) * bins)))]++;
       const f = frame(host, width, {
         height: 240, x: { domain: [from, to], label: "uniformity of the sequence" }, y: { domain: [0, Math.max(...counts) * 1.05], count: 3, label: "sequences" }, top: 20,
-        label: `Histogram of the uniformity of sequences of layer ${layerName()}`,
+        label: `Histogram of the uniformity of sequences of ${layerWords()}`,
       });
       counts.forEach((count, i) => {
         const x = f.x(from + (i * (to - from)) / bins), next = f.x(from + ((i + 1) * (to - from)) / bins);

@@ -85,7 +85,7 @@ function drawStrength(host, width, log) {
   const f = frame(host, width, {
     height: 270, x: { domain: [1, most], log: false, label: "direction, by rank", ticks: [1, ...roundValues(0, most, Math.floor(width / 100)).slice(1)] },
     y: log ? { domain: [least, 1], log: true, count: 4 } : { domain: [0, 1], count: 4 },
-    label: `Singular values of layer ${layerName()}, as they are and after ${repairName()}`,
+    label: `Singular values of ${layerWords()}, as they are and after ${repairName()}`,
   });
   for (const c of drawn) f.svg.append(s("path", { class: `line ${c.kind}`, "data-run": RUNS.indexOf(c.run), vars: c.stroke ? { "--stroke": c.stroke } : {}, opacity: COMPARES && c.kind === "before" ? 0.45 : 1, d: path(c.values.map((v, i) => [f.x(i + 1), v > 0 || !log ? f.y(log ? Math.max(v, least) : v) : NaN])) }));
   f.svg.append(s("line", { class: "cross", y1: f.top, y2: f.bottom, hidden: true }));
@@ -100,7 +100,7 @@ function drawCdf(host, width) {
   const drawn = curves();
   const f = frame(host, width, {
     height: 270, x: { domain: [0, 1], label: "strength, of the strongest" }, y: { domain: [0, 1], count: 4 },
-    label: `Cumulative share of directions of layer ${layerName()}, as they are and after ${repairName()}`,
+    label: `Cumulative share of directions of ${layerWords()}, as they are and after ${repairName()}`,
   });
   const steps = (values) => {
     const up = [...values].reverse(), points = [[f.x(0), f.y(0)]];

@@ -13,5 +13,8 @@ function choose(changes) {
 // The layer that is chosen, by its label, which is the same in every run of a comparison.
 const label = () => RUNS[0].layers[state.layer].label;
 const layerName = (i = state.layer) => RUNS[0].layers[i].name;
+// Vectors have one space and no layers to speak of.
+const VECTORS = RUNS.every((run) => run.source.kind === "vectors");
+const layerWords = (i = state.layer) => (VECTORS ? "the vectors" : `layer ${layerName(i)}`);
 const fileName = (what) => () => [RUNS[0].name, what].join("-").replace(/[^\w.+-]+/g, "_");
 const fileOfLayer = (what) => () => fileName(`layer-${label()}-${what}`)();

@@ -23,7 +23,7 @@ function tokensSection() {
   const words = h("p", { class: "note" });
   const tell = () => {
     const held = run.tokens.layers[label()]?.held || 0;
-    words.textContent = held < run.tokens.types ? `The ${whole(held)} most frequent of ${whole(run.tokens.types)} types in layer ${layerName()}; all of them are in tables/tokens.parquet of the run folder.` : `All ${whole(run.tokens.types)} types in layer ${layerName()}.`;
+    words.textContent = held < run.tokens.types ? `The ${whole(held)} most frequent of ${whole(run.tokens.types)} types in ${layerWords()}; all of them are in tables/tokens.parquet of the run folder.` : `All ${whole(run.tokens.types)} types in ${layerWords()}.`;
   };
   when(["layer"], () => { table.update(); tell(); });
   tell();

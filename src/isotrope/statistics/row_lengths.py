@@ -1,0 +1,199 @@
+"""How long rows are: a histogram of lengths, and the few rows that stand out, by id and with their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import MergeError
+from isotrope.sources.batch import Rows
+from isotrope.statistics.block import Block, block
+
+#: Rows of each kind that are kept by name.
+KEPT = 16
+
+#: Bins of the histogram for each doubling of the length: a bin is 1.1 % wide.
+_BINS = 64
+
+#: Lengths that can occur, as powers of two: `block` leaves out what is beyond.
+_LEAST, _MOST = -234, 234
+
+_COLUMNS = {"sequence": np.uint64, "position": np.int64, "token": np.int64, "length": np.float64, "values": np.float64}
+
+#: The kinds of rows that are kept, and what comes first among them: the shortest, the longest, or the smallest id.
+_KINDS = {"shortest": 1.0, "longest": -1.0, "zero": 0.0, "nonfinite": 0.0}
+
+
+class KeptRows(NamedTuple):
+    """Some rows by their ids, (k,), with their lengths (k,) and vectors (k, d), which zero and NaN rows lack: (k, 0).
+
+    position, token: -1 where rows have none.
+    """
+
+    sequence: NDArray[np.uint64]
+    position: NDArray[np.int64]
+    token: NDArray[np.int64]
+    length: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+    @property
+    def n(self) -> int:
+        return len(self.length)
+
+    def take(self, which: Any) -> KeptRows:
+        """The rows selected by a mask, a slice or an index array."""
+        return KeptRows(*(column[which] for column in self))
+
+    def block(self) -> Block:
+        """The rows as a block, for their moments."""
+        return block(self.values, Rows(self.sequence))
+
+
+@dataclass(eq=False)
+class RowLengths:
+    """A histogram of the logarithm of row lengths, and the shortest, longest, zero and non-finite rows.
+
+    A value with an empty element `RowLengths.empty(d)` and `+`. Of each kind the first KEPT rows stay; rows of equal
+    length are ordered by id, so that what stays does not depend on the order in which rows came.
+
+    bins: (m,), ascending, floor(64 log2 length). counts: (m,), rows in each.
+
+    >>> lengths = RowLengths.of(block(np.array([[3.0, 4.0], [0.0, 0.0], [30.0, 40.0], [6.0, 8.0]])))
+    >>> round(lengths.median, 1), lengths.longest.sequence.tolist(), lengths.zero.sequence.tolist()
+    (10.0, [2, 3, 0], [1])
+    """
+
+    d: int
+    bins: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    shortest: KeptRows
+    longest: KeptRows
+    zero: KeptRows
+    nonfinite: KeptRows
+
+    @classmethod
+    def empty(cls, d: int) -> RowLengths:
+        nothing = np.empty(0, np.int64)
+        none = {kind: _kept(None, None, d if rank else 0) for kind, rank in _KINDS.items()}
+        return cls(d, nothing, nothing.copy(), **none)
+
+    @classmethod
+    def of(cls, rows: Block) -> RowLengths:
+        """The lengths of one block."""
+        bins, counts = np.unique(_bins(rows.norms), return_counts=True)
+        few = min(KEPT, len(rows))
+        kept: dict[str, KeptRows] = {}
+        for kind, rank in (("shortest", 1.0), ("longest", -1.0)):
+            # Rows as long as the last one that stays are all looked at: which of them stay is a matter of their ids.
+            limit = np.partition(rank * rows.norms, few - 1)[few - 1] if few else 0.0
+            at = np.flatnonzero(rank * rows.norms <= limit)
+            known = _kept(rows.rows.take(at), rows.norms[at], 0)
+            order = _order(known, rank)
+            kept[kind] = known.take(order)._replace(values=rows.values[at[order]].astype(np.float64))
+        for kind, known_rows in (("zero", rows.zero_rows), ("nonfinite", rows.nonfinite_rows)):
+            known = _kept(known_rows, None, 0)
+            kept[kind] = known.take(_order(known, 0.0))
+        return cls(rows.values.shape[1], bins, counts.astype(np.int64), **kept)
+
+    @property
+    def median(self) -> float:
+        """The median length, to 1 %; NaN without rows."""
+        if not len(self.counts):
+            return float("nan")
+        middle = np.searchsorted(np.cumsum(self.counts), (self.counts.sum() + 1) // 2)
+        return float(2.0 ** ((self.bins[middle] + 0.5) / _BINS))
+
+    def count_below(self, length: float) -> int:
+        """How many rows are shorter, to the nearest bin."""
+        return int(self.counts[self.bins < _bin(length)].sum())
+
+    def count_above(self, length: float) -> int:
+        """How many rows are longer, to the nearest bin."""
+        return int(self.counts[self.bins > _bin(length)].sum())
+
+    def below(self, length: float) -> KeptRows:
+        """The rows of `count_below` that are kept, the shortest first."""
+        return self.shortest.take(_bins(self.shortest.length) < _bin(length))
+
+    def above(self, length: float) -> KeptRows:
+        """The rows of `count_above` that are kept, the longest first."""
+        return self.longest.take(_bins(self.longest.length) > _bin(length))
+
+    def check(self, other: RowLengths) -> None:
+        """Refuse what cannot be merged."""
+        if other.d != self.d:
+            raise MergeError(f"cannot merge lengths of rows of width {other.d} with rows of width {self.d}.")
+
+    def __add__(self, other: RowLengths) -> RowLengths:
+        self.check(other)
+        bins, which = np.unique(np.concatenate([self.bins, other.bins]), return_inverse=True)
+        counts = np.zeros(len(bins), np.int64)
+        np.add.at(counts, which, np.concatenate([self.counts, other.counts]))
+        kept = {kind: _merge([getattr(self, kind), getattr(other, kind)], rank) for kind, rank in _KINDS.items()}
+        return RowLengths(self.d, bins, counts, **kept)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The whole state as named arrays, for saving."""
+        kept = {f"{kind}.{name}": column for kind in _KINDS for name, column in getattr(self, kind)._asdict().items()}
+        return {"width": np.array([self.d], np.int64), "bins": self.bins, "counts": self.counts, **kept}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> RowLengths:
+        """The state that `arrays` returned; refuses another type, shape, order or number than it has."""
+        width, bins, counts = (_column(arrays[name], np.int64) for name in ("width", "bins", "counts"))
+        if len(width) != 1 or width[0] < 1 or len(bins) != len(counts):
+            raise ValueError(f"row lengths of width {width.tolist()} with {len(bins)} bins and {len(counts)} counts")
+        in_range = bins.min(initial=0) >= _LEAST * _BINS and bins.max(initial=0) <= _MOST * _BINS
+        if not in_range or (np.diff(bins) <= 0).any() or (counts < 1).any():
+            raise ValueError("the histogram of row lengths is not in order")
+        d = int(width[0])
+        return cls(d, bins, counts, **{kind: _load(arrays, kind, d if rank else 0) for kind, rank in _KINDS.items()})
+
+
+def _bins(lengths: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.floor(_BINS * np.log2(lengths)).astype(np.int64)
+
+
+def _bin(length: float) -> int:
+    return int(_bins(np.array([length]))[0])
+
+
+def _kept(known: Rows | None, lengths: NDArray[np.float64] | None, d: int) -> KeptRows:
+    """Rows by what is known of them, (k,), with vectors still to be filled in, (k, d)."""
+    known = Rows(np.empty(0, np.uint64)) if known is None else known
+    k = len(known)
+    position, token = (np.full(k, -1, np.int64) if c is None else c for c in (known.position, known.token))
+    return KeptRows(known.sequence, position, token, np.zeros(k) if lengths is None else lengths, np.zeros((k, d)))
+
+
+def _order(rows: KeptRows, rank: float) -> NDArray[np.int64]:
+    """Which rows stay, in order."""
+    return np.lexsort((rows.token, rows.position, rows.sequence, rank * rows.length))[:KEPT]
+
+
+def _merge(parts: Sequence[KeptRows], rank: float) -> KeptRows:
+    joined = KeptRows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return joined.take(_order(joined, rank))
+
+
+def _column(array: NDArray[Any], kind: Any, ndim: int = 1) -> NDArray[Any]:
+    if array.dtype != kind or array.ndim != ndim:
+        raise ValueError(f"row lengths with an array of type {array.dtype} and shape {array.shape}")
+    return np.ascontiguousarray(array)
+
+
+def _load(arrays: Mapping[str, NDArray[Any]], kind: str, d: int) -> KeptRows:
+    rows = KeptRows(*(_column(arrays[f"{kind}.{c}"], t, 1 + (c == "values")) for c, t in _COLUMNS.items()))
+    if rows.values.shape != (rows.n, d) or any(len(column) != rows.n for column in rows) or rows.n > KEPT:
+        raise ValueError(f"{kind} rows of shape {rows.values.shape} with width {d}")
+    if not (np.isfinite(rows.values).all() and np.isfinite(rows.length).all()):
+        raise ValueError(f"{kind} rows that are not finite")
+    if d and not (rows.length > 0).all():
+        raise ValueError(f"{kind} rows without a length")
+    if (_order(rows, _KINDS[kind]) != np.arange(rows.n)).any():
+        raise ValueError(f"{kind} rows that are not in order")
+    return rows
