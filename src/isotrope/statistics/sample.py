@@ -229,7 +229,8 @@ class Sample:
         if arrays["values"].shape[1:] != (d,) or any(len(column) != len(arrays["values"]) for column in known):
             raise ValueError(f"a sample of shape {arrays['values'].shape} of rows of width {d}")
         if len(arrays["values"]):
-            result._take(arrays["values"], Rows(arrays["sequence"], *(arrays.get(name) for name in _OPTIONAL)))
+            token, position, special = (arrays.get(name) for name in _OPTIONAL)
+            result._take(arrays["values"], Rows(arrays["sequence"], token, position, special))
             result._settle()
         return result
 
