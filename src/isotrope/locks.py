@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from filelock import lock_descriptor
+
 from isotrope.errors import StoreError
 
 #: The lock of a folder lies in it, that of a file beside it.
@@ -18,6 +20,9 @@ _TRIES = 100
 
 #: What file systems answer that know no locks, such as some network shares; there, nothing can be refused.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
+
+#: Not to follow a link that lies in the place of the lock, on systems that can be asked so.
+_NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 
 
 @contextmanager
@@ -57,9 +62,7 @@ def _locked(path: Path, what: str) -> Iterator[None]:
         try:
             yield
         finally:
-            # Removed before it is let go: who opened it meanwhile sees that it is gone, and makes a new one.
-            path.unlink(missing_ok=True)
-            os.close(lock)
+            _free(path, lock)
     finally:
         for place in missing:  # no folder is left behind that was made for nothing
             with suppress(OSError):
@@ -71,8 +74,10 @@ def _lock(path: Path, what: str) -> int:
     gone = 0
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if not _NO_FOLLOW and path.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         try:
-            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | _NO_FOLLOW, 0o644)
         except FileNotFoundError:  # another process, just ending, has taken its empty folder away
             gone += 1
             if gone == _TRIES:  # a folder in which nothing can be made, such as /proc/self
@@ -91,23 +96,44 @@ def _lock(path: Path, what: str) -> int:
 
 
 def _ask(lock: int, what: str) -> None:
-    import fcntl
-
+    """Lock a file, or refuse with the name of the process that has locked it."""
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        owner = os.read(lock, 20).decode("ascii", "replace")
-        raise StoreError(
-            f"{what!r} is being written by another process ({f'number {owner}' if owner else 'just begun'}); "
-            "wait until it has ended, or choose another name."
-        ) from error
+        free = lock_descriptor(lock, blocking=False)
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
+        return
+    if not free:
+        owner = _owner(lock)
+        raise StoreError(
+            f"{what!r} is being written by another process ({f'number {owner}' if owner else 'just begun'}); "
+            "wait until it has ended, or choose another name."
+        )
+
+
+def _owner(lock: int) -> str:
+    """The number of the process that has locked a file, empty where it has not written it down yet."""
+    for start in (0, 1):  # Windows lets nobody read the first byte, which is the one that it locks
+        with suppress(OSError):
+            os.lseek(lock, start, os.SEEK_SET)
+            return os.read(lock, 20).decode("ascii", "replace").strip()
+    return ""
 
 
 def _sign(lock: int) -> None:
-    """Write down the number of this process, for the sentence that others get."""
+    """Write down the number of this process behind the first byte, for the sentence that others get."""
     os.ftruncate(lock, 0)
     with suppress(OSError):  # a full disk: it locks without the number too
-        os.write(lock, str(os.getpid()).encode())
+        os.write(lock, f" {os.getpid()}".encode())
+
+
+def _free(path: Path, lock: int) -> None:
+    """Remove a lock, and only then let it go: who opened it meanwhile sees that it is gone, and makes a new one."""
+    try:
+        path.unlink(missing_ok=True)
+    except PermissionError:  # Windows removes no file that is open, be it here or in the process that has it next
+        os.close(lock)
+        with suppress(OSError):
+            path.unlink()
+    else:
+        os.close(lock)

@@ -9,6 +9,7 @@ import numpy as np
 
 from isotrope.measures.sequence_spectrum import GRID, mean_cdf
 from isotrope.sources.batch import Layer, Source
+from isotrope.sources.groups import shorten_label
 from isotrope.statistics import Collection, Moments
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def tables(collection: Collection, source: Source, layers: Sequence[Layer]) -> d
         if summary.tokens is not None and len(summary.tokens):
             t = summary.tokens.table
             names = source.token_names(t.types) or [str(i) for i in t.types]
+            names = [shorten_label(name) for name in names]
             columns = {"token": names, "id": t.types, "n": t.n, "Q": t.q, "M": t.m, "V": t.v}
             made["tokens"].append(_labelled(layer, columns))
         if summary.sequences is not None and summary.sample is not None:

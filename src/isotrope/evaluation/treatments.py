@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +80,7 @@ def _treatment(given: str | Path | Repair, seed: int, model: str | None) -> Trea
     if isinstance(given, Path) or (name not in REPAIRS and Path(name).is_dir()):
         loaded = load_repair(name, model=model)
         return Treatment(name, loaded, _text(loaded))
-    if "/" in name:
+    if "/" in name or os.sep in name:
         raise InputError(f"there is no folder {name!r} with a saved repair; check the path.")
     repair = named(name)
     if "seed" in repair.get_params() and "seed=" not in name:

@@ -20,6 +20,7 @@ from isotrope.sources.array_files import open_hdf5, open_npy, open_safetensors, 
 from isotrope.sources.bad_files import refuse_choice, whole_files
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.sources.blocks import NARROW, Block, Entry, Piece, dtype_label, entry_block, readable
+from isotrope.sources.groups import Groups
 from isotrope.sources.provenance import file_facts
 from isotrope.sources.remote import facts_of, files_of, is_url, open_url
 from isotrope.sources.sharding import batches_per_shard
@@ -170,7 +171,7 @@ class ArraySource:
         values = np.empty((sum(len(part) for part, _ in parts), self.width), self.dtype)
         np.concatenate([part for part, _ in parts], out=values, casting="same_kind")
         groups = [labels for _, labels in parts if labels is not None]
-        return values, np.concatenate(groups) if groups else None
+        return values, Groups.join(groups) if groups else None
 
 
 def default_rows(width: int) -> int:

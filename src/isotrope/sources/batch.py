@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from isotrope.sources.groups import Groups
+
 #: A layer's number, or its name where a number does not say it ("30.before_norm", "1+6").
 Layer: TypeAlias = int | str
 
@@ -31,22 +33,26 @@ class Rows:
         split, ordered or batched. Rows of one sequence are adjacent and come in one batch. Rows that
         belong to no sequence (plain vectors) are each a sequence of their own.
     token: (n,) int64, the row's token type. position: (n,) int64, its place in the sequence.
-    special: (n,) bool, true for tokens that the tokenizer added. group: (n,) str, value of the
-        `group_by` column.
+    special: (n,) bool, true for tokens that the tokenizer added. group: (n,), value of the `group_by`
+        column; one label for each row is taken too.
     """
 
     sequence: NDArray[np.uint64]
     token: NDArray[np.int64] | None = None
     position: NDArray[np.int64] | None = None
     special: NDArray[np.bool_] | None = None
-    group: NDArray[np.str_] | None = None
+    group: Groups | None = None
+
+    def __post_init__(self) -> None:
+        if self.group is not None and not isinstance(self.group, Groups):
+            object.__setattr__(self, "group", Groups.of(self.group))
 
     def __len__(self) -> int:
         return len(self.sequence)
 
     def take(self, keep: NDArray[Any]) -> Rows:
         """The rows selected by a mask or an index array."""
-        known = (self.token, self.position, self.special, self.group)
+        known: tuple[Any, ...] = (self.token, self.position, self.special, self.group)
         return Rows(self.sequence[keep], *(None if column is None else column[keep] for column in known))
 
     def starts(self) -> NDArray[np.int64]:

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, IsotropeError
+from isotrope.sources.groups import Groups
 
 T = TypeVar("T")
 
 #: Values (m, d) in the stored type, possibly a view on a file, and the groups (m,) of their rows.
-Piece: TypeAlias = tuple[NDArray[Any], NDArray[np.str_] | None]
+Piece: TypeAlias = tuple[NDArray[Any], Groups | None]
 
 #: Types that float32 holds without loss; the others are read as float64.
 NARROW = {"float16", "bfloat16", "float32", "int8", "int16", "uint8", "uint16"}
@@ -151,7 +152,7 @@ def _entry_pieces(entry: Entry, groups: Entry | None, offset: int, start: int, s
             piece = np.asarray(values[low:high])
             yield (
                 _widen_bfloat16(piece) if entry.dtype == "bfloat16" else piece,
-                None if labels is None else np.asarray(labels[offset + low : offset + high]).astype(np.str_),
+                None if labels is None else Groups.of_numbers(np.asarray(labels[offset + low : offset + high])),
             )
 
 

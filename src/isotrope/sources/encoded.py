@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.sources.corpora import Corpus, Text
+from isotrope.sources.groups import Groups
 from isotrope.sources.hub import downloaded
 from isotrope.sources.models import Loaded, device_for, need, quiet, weight_files
 from isotrope.sources.sharding import Cursor, batches_per_shard
@@ -100,7 +101,7 @@ class EncodedSource:
     def _batches(self, texts: Iterator[Text]) -> Iterator[Batch]:
         while some := list(islice(texts, self._texts_of_a_batch)):
             rows = self._encode([text.text for text in some])
-            groups = None if some[0].group is None else np.array([str(text.group) for text in some])
+            groups = None if some[0].group is None else Groups.of(text.group for text in some)
             known = Rows(np.array([text.id for text in some], np.uint64), group=groups)
             yield Batch({ENCODED: rows if rows.element_size() >= 4 else rows.float()}, known, {"texts": len(some)})
 

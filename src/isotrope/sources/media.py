@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from isotrope.errors import InputError
 from isotrope.sources.corpora import HUB_ID, SAVED
+from isotrope.sources.groups import shorten_label
 from isotrope.sources.modality import WORDS
 from isotrope.sources.provenance import file_facts
 from isotrope.sources.remote import copied, is_url, told_by_url
@@ -232,12 +233,12 @@ def _choose(name: str, columns: Mapping[str, bool], column: str | None, group_by
     return found[0]
 
 
-def _cells(rows: list[dict[str, Any]], column: str, group_by: str | None) -> Iterator[Cell]:
+def _cells(rows: Iterable[dict[str, Any]], column: str, group_by: str | None) -> Iterator[Cell]:
     for row in rows:
         held = row[column]
         if isinstance(held, Mapping):  # bytes, or where these are missing a path
             held = held.get(_BYTES) or held.get(_PATH)
-        group = None if group_by is None else "null" if row[group_by] is None else str(row[group_by])
+        group = None if group_by is None else "null" if row[group_by] is None else shorten_label(str(row[group_by]))
         yield held, group
 
 

@@ -14,6 +14,7 @@ from isotrope.errors import InputError
 from isotrope.sources import audio, images
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.sources.clips import Clip, alike
+from isotrope.sources.groups import Groups
 from isotrope.sources.layers import Choice, choose
 from isotrope.sources.maps import Flat, flat, place_names, places
 from isotrope.sources.media import Item, Media
@@ -299,7 +300,7 @@ def _wide(rows: Any) -> Any:
     return rows if rows.element_size() >= 4 else rows.float()
 
 
-def _groups(clips: list[Clip], lengths: NDArray[Any]) -> NDArray[np.str_] | None:
+def _groups(clips: list[Clip], lengths: NDArray[Any]) -> Groups | None:
     if clips[0].group is None:
         return None
-    return np.repeat(np.array([str(clip.group) for clip in clips]), lengths)
+    return Groups.of(clip.group for clip in clips).repeat(lengths)

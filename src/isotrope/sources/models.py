@@ -255,7 +255,8 @@ def _embedded_folder() -> str:
 
 def _is_local(place: str) -> bool:
     """A path that exists, or that can only be meant as one."""
-    return Path(place).exists() or place.startswith((".", "/", "~")) or place.count("/") > 1
+    named_as_path = place.startswith((".", "/", "~")) or os.path.isabs(place) or place.count("/") > 1
+    return named_as_path or Path(place).exists()
 
 
 def _must_exist(path: Path, what: str) -> None:

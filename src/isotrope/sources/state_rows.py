@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from isotrope.sources.batch import Layer, Rows
 from isotrope.sources.encoding import Encoded
+from isotrope.sources.groups import Groups
 from isotrope.sources.pooling import Pooling, weighted_mean
 from isotrope.sources.token_weights import TokenWeights
 
@@ -87,7 +88,7 @@ def wide(rows: Any) -> Any:
     return rows if rows.element_size() >= 4 else rows.float()
 
 
-def _groups(encoded: list[Encoded], lengths: NDArray[Any]) -> NDArray[np.str_] | None:
+def _groups(encoded: list[Encoded], lengths: NDArray[Any]) -> Groups | None:
     if not encoded or encoded[0].group is None:
         return None
-    return np.repeat(np.array([str(e.group) for e in encoded]), lengths)
+    return Groups.of(e.group for e in encoded).repeat(lengths)

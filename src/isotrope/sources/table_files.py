@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,11 +14,15 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError
 from isotrope.sources.base64_vectors import DTYPE, FIELD, decoded, is_text
 from isotrope.sources.blocks import Block, Piece, check_matrix, listing, pick
+from isotrope.sources.groups import Groups, shorten_label
 
 #: With these, pyarrow reads a row group piece by piece; by default it loads the whole chunk of a column.
 _PARQUET_STREAMING = {"buffer_size": 1 << 20, "pre_buffer": False}
 
 _IPC_FILE_MAGIC = b"ARROW1"
+
+#: Types whose values may be long, and are numbered before they become labels.
+_TEXTS = ("string", "large_string", "binary", "large_binary")
 
 #: Record batches from the one that holds row `start` on (or before), each with its first row's number.
 _Batches: TypeAlias = Callable[[int, int], Iterator[tuple[int, Any]]]
@@ -58,7 +63,7 @@ def _begun(path: Any) -> Any:
 
 
 def _columns(column: str, group_by: str | None) -> list[str]:
-    return [column] if group_by is None else [column, group_by]
+    return [column] if group_by in (None, column) else [column, group_by]
 
 
 def choose_column(path: Any, schema: Any, column: str | None, group_by: str | None) -> str:
@@ -158,7 +163,7 @@ def _pieces(
         for low in range(max(start - row, 0), batch.num_rows, size):
             part = batch.slice(low, size)
             values = read(name, row + low, part.column(column), width)
-            yield values, None if group_by is None else _labels(part.column(group_by))
+            yield values, None if group_by is None else _groups(part.column(group_by))
 
 
 def _validated(batch: Any, *columns: str) -> Any:
@@ -197,15 +202,37 @@ def _null_row(name: str, row: int) -> InputError:
     )
 
 
-def _labels(column: Any) -> NDArray[np.str_]:
-    """The values of a column as text, "null" where there is none."""
-    return np.array(["null" if value is None else str(value) for value in column.to_pylist()], np.str_)
+def _groups(column: Any) -> Groups:
+    """The values of a column as labels, "null" where there is none; of text that repeats, each is looked at once.
+
+    >>> import pyarrow as pa
+    >>> _groups(pa.array(["de", None, "de"])).tolist(), _groups(pa.array([1, 2])).tolist()
+    (['de', 'null', 'de'], ['1', '2'])
+    """
+    import pyarrow as pa
+
+    if str(column.type) in _TEXTS:
+        column = column.dictionary_encode()
+    if not pa.types.is_dictionary(column.type):
+        return Groups.of(_label(value) for value in column)
+    codes = column.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+    used, codes = np.unique(codes, return_inverse=True)
+    # A code of -1, which stands for null, comes first where there is one.
+    values = column.dictionary.take(pa.array(used[used >= 0]))
+    labels = Groups.of(chain(["null"] * int((used < 0).sum()), (_label(value) for value in values)))
+    return Groups(labels.codes[codes], labels.labels)
+
+
+def _label(value: Any) -> str:
+    found = value.as_py()
+    return "null" if found is None else shorten_label(str(found))
 
 
 def _parquet_batches(path: Any, columns: list[str], start: int, size: int) -> Iterator[tuple[int, Any]]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(_begun(path), **_PARQUET_STREAMING) as file:
+    # A label that repeats is kept once, not once for each row. Other types than text are read as ever.
+    with pq.ParquetFile(_begun(path), read_dictionary=columns[1:], **_PARQUET_STREAMING) as file:
         groups = range(file.num_row_groups)
         ends = np.cumsum([file.metadata.row_group(group).num_rows for group in groups])
         first = int(np.searchsorted(ends, start, side="right"))

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from isotrope.errors import InputError
+from isotrope.sources.groups import shorten_label
 
 #: A row's number, counted from 1, and the row: a string, a mapping from column to value, or None.
 Row: TypeAlias = tuple[int, Any]
@@ -108,4 +109,4 @@ def text_cells(rows: Iterable[Row], name: str, place: str, column: str | None, g
                 "is expected; correct it or choose another `column`."
             )
         group = fields.get(group_by) if fields and group_by is not None else None
-        yield text, None if group_by is None else "null" if group in (None, "") else str(group)
+        yield text, None if group_by is None else "null" if group in (None, "") else shorten_label(str(group))

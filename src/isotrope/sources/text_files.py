@@ -107,11 +107,14 @@ def arrow_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
-def plain_rows(batch: Any) -> list[dict[str, Any]]:
-    """The rows of a record batch, its offsets checked: arrow trusts those of a damaged file and reads outside of it."""
+def plain_rows(batch: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a record batch, one at a time: long values that repeat are no copies in memory.
+
+    Offsets are checked first: arrow trusts those of a damaged file and reads outside of it.
+    """
     batch.validate(full=True)
-    rows: list[dict[str, Any]] = batch.to_pylist()
-    return rows
+    for values in zip(*batch.columns, strict=True):
+        yield {name: value.as_py() for name, value in zip(batch.schema.names, values, strict=True)}
 
 
 def batch_rows(batches: Iterable[Any], keep: Sequence[str]) -> Iterator[Row]:
@@ -127,8 +130,13 @@ def batch_rows(batches: Iterable[Any], keep: Sequence[str]) -> Iterator[Row]:
 def opened_parquet(path: Path) -> Iterator[tuple[Any, Callable[[Sequence[str]], Iterable[Any]]]]:
     import pyarrow.parquet as pq
 
+    def batches(keep: Sequence[str]) -> Iterator[Any]:
+        # Behind the texts comes the column of groups, each of which is kept once and not once for each row.
+        with pq.ParquetFile(path, read_dictionary=list(keep[1:])) as coded:
+            yield from coded.iter_batches(SLICE, columns=list(keep))
+
     with pq.ParquetFile(path) as file:
-        yield file.schema_arrow, lambda keep: file.iter_batches(SLICE, columns=list(keep))
+        yield file.schema_arrow, batches
 
 
 @contextmanager

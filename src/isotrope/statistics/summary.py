@@ -177,8 +177,7 @@ class Collection:
         """Add one batch to every layer it carries; with a pool, large products run beside everything else."""
         groups: list[tuple[str | None, NDArray[Any] | None]] = [(None, None)]
         if batch.rows.group is not None:
-            names, which = np.unique(batch.rows.group, return_inverse=True)
-            groups = [(str(name), np.flatnonzero(which == i)) for i, name in enumerate(names)]
+            groups = [*batch.rows.group.members()]
         jobs = []
         for group, index in groups:
             known = batch.rows if index is None else batch.rows.take(index)

@@ -54,9 +54,11 @@ def refuse_fatal(path: str, read: Callable[[], object]) -> None:
 
 
 def _limit_memory(path: str) -> None:
-    """Let this process take so much more than it has."""
-    import resource
-
+    """Let this process take so much more than it has, on systems that have such a limit."""
+    try:
+        import resource
+    except ImportError:
+        return
     size = os.path.getsize(path) if os.path.exists(path) else 0
     pages = Path("/proc/self/statm")
     if pages.exists():  # Linux: elsewhere nobody tells how much there is already

@@ -19,6 +19,9 @@ from isotrope.sources.stores.address import Address
 from isotrope.sources.stores.store import Records, choose_name, package, refuse_changed, refuse_empty, told
 from isotrope.sources.table_files import choose_column, column_block, list_matrix
 
+#: Rows that are read at a time where each brings a label along.
+_LABELLED_ROWS = 256
+
 
 @dataclass(frozen=True)
 class LanceColumn:
@@ -140,6 +143,8 @@ def open_lancedb(address: Address, column: str | None, group_by: str | None) -> 
     refuse_empty(f"{address} [{column}]", rows, left_out)
     wanted = [column] if group_by is None else [column, group_by]
     asked = partial(_batches, address, name, version, wanted, rows, column if left_out else None)
+    if group_by is not None:
+        asked = partial(_in_small_batches, asked)
     block = column_block(str(address), schema, rows, column, group_by, asked)
     return LanceColumn(address, name, version, column, block, left_out)
 
@@ -162,6 +167,11 @@ def _batches(
             yield row, batch
             row += batch.num_rows
         refuse_changed(address, rows, row)
+
+
+def _in_small_batches(batches: Any, start: int, size: int) -> Iterator[tuple[int, Any]]:
+    """Record batches with labels, which LanceDB repeats for each row: few rows at a time, so that long ones fit."""
+    yield from batches(start, min(size, _LABELLED_ROWS))
 
 
 def _connect(address: Address) -> Any:

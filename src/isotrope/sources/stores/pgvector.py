@@ -10,10 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-import numpy as np
-
 from isotrope.errors import InputError
 from isotrope.sources.blocks import Block, Piece, check_matrix, listing, pick
+from isotrope.sources.groups import HASH_DIGITS, LONGEST_LABEL, Groups
 from isotrope.sources.stores.address import Address
 from isotrope.sources.stores.pgvector_format import DTYPES, keys_of, vectors_of
 from isotrope.sources.stores.store import Records, package, refuse_changed, refuse_empty, told
@@ -126,7 +125,7 @@ def _pieces(
     row = start
     for found in _rows(address, relation, column, more, rows, start, size):
         values = vectors_of([r[0] for r in found], relation.columns[column], width, name, row)
-        labels = None if group_by is None else np.array([_label(r[1]) for r in found], np.str_)
+        labels = None if group_by is None else Groups.of(_label(r[1]) for r in found)
         yield values, labels
         row += len(found)
 
@@ -140,7 +139,7 @@ def _rows(
     columns: list[sql.Composable] = [sql.Identifier(column)]
     for name in more:
         one = sql.Identifier(name)
-        columns.append(one if name in ("ctid", "xmin") else sql.SQL("{}::text").format(one))
+        columns.append(one if name in ("ctid", "xmin") else _short_label(one))
     order = sql.SQL(", ").join(map(sql.Identifier, relation.key))
     query = sql.SQL("SELECT {} FROM {}{} WHERE {} IS NOT NULL{} OFFSET {}").format(
         sql.SQL(", ").join(columns),
@@ -161,6 +160,16 @@ def _rows(
                 yield found
     if start < rows:
         refuse_changed(address, rows, row)
+
+
+def _short_label(column: Any) -> Any:
+    """A column as labels of groups, which the server shortens as `shorten_label` does, so that it sends no long one."""
+    from psycopg import sql
+
+    return sql.SQL(
+        "CASE WHEN char_length({0}::text) <= {1} THEN {0}::text ELSE left({0}::text, {2}) || '…' || "
+        "left(encode(sha256(convert_to({0}::text, 'UTF8')), 'hex'), {3}) END"
+    ).format(column, *map(sql.Literal, (LONGEST_LABEL, LONGEST_LABEL - HASH_DIGITS - 1, HASH_DIGITS)))
 
 
 def _label(value: str | None) -> str:

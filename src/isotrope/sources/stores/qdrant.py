@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError, StoreError
 from isotrope.sources.blocks import Block, Piece, check_matrix
+from isotrope.sources.groups import Groups
 from isotrope.sources.stores.address import Address
 from isotrope.sources.stores.qdrant_folder import points_alone
 from isotrope.sources.stores.store import Records, choose_name, package, refuse_changed, refuse_empty, told
@@ -174,7 +175,7 @@ def _pieces(
 ) -> Iterator[Piece]:
     payload = False if group_by is None else [group_by]
     for points in _pages(address, collection, vector, rows, payload, start, min(size, page)):
-        labels = None if group_by is None else np.array([_label(point.payload, group_by) for point in points], np.str_)
+        labels = None if group_by is None else Groups.of(_label(point.payload, group_by) for point in points)
         yield _matrix(points, vector), labels
 
 
