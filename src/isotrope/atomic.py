@@ -13,6 +13,7 @@ from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isotrope.csv_text import csv_text
 from isotrope.errors import StoreError
 
 if TYPE_CHECKING:
@@ -147,5 +148,12 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
 def write_frame(path: Path, frame: pd.DataFrame) -> None:
     """A table as parquet or CSV, by the ending of the name."""
-    write = frame.to_csv if path.suffix == ".csv" else frame.to_parquet
-    write_atomically(path, lambda beside: write(beside, index=False))
+    if path.suffix == ".csv":
+        write_text(path, csv_text(frame))
+        return
+
+    def write(beside: Path) -> None:
+        with beside.open("wb") as file:  # pyarrow itself opens no file whose name is not UTF-8
+            frame.to_parquet(file, index=False)
+
+    write_atomically(path, write)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError, StoreError
+from isotrope.facts_check import check_facts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -216,7 +217,7 @@ class Findings:
                     provenance=dict(data["provenance"]),
                 )
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StoreError(f"it is damaged ({error!r}); run the scan again.") from error
 
     @classmethod
@@ -249,27 +250,35 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
+#: How bad a statement may be, and the largest whole number that tables can hold.
+_LEVELS, _LARGEST = range(4), 2**63 - 1
+
+
 def _checked(found: Findings) -> Findings:
     """The same findings, refused where something is of another kind than what is written."""
     ones: list[Reading | Statement] = [*found.readings, *found.verdict.statements]
     for one in ones:
         for f in fields(one):
-            if type(getattr(one, f.name)) not in _KINDS[f.name]:
-                raise TypeError(f"{f.name} is {getattr(one, f.name)!r}")
+            value = getattr(one, f.name)
+            if type(value) not in _KINDS[f.name] or (isinstance(value, int) and not -_LARGEST <= value <= _LARGEST):
+                raise TypeError(f"{f.name} is {value!r}")
+            if f.name == "level" and value not in _LEVELS:
+                raise ValueError(f"a statement has level {value}")
     words = [found.verdict.word, *found.layer_names, *found.layer_names.values()]
     layers = [*found.layers, *(layer for s in found.verdict.statements for layer in s.layers)]
-    model, revision = found.source.get("model", ""), found.source.get("revision", "")
-    settings = found.provenance.get("settings", {})
+    if not found.verdict.word:
+        raise ValueError("the verdict has no word")
+    if len(set(found.layers)) < len(found.layers):
+        raise ValueError("a layer is there twice")
+    check_facts(found.source, found.provenance)
     expected: list[tuple[Iterable[Any], tuple[type, ...]]] = [
         (words, (str,)),
         (found.counts.values(), (int,)),
         (layers, (int, str)),
-        ((model, revision), (str, type(None))),
-        ([settings], (dict,)),
     ]
     for values, kinds in expected:
         for value in values:
-            if type(value) not in kinds:
+            if type(value) not in kinds or (isinstance(value, int) and not -_LARGEST <= value <= _LARGEST):
                 raise TypeError(f"{value!r} where {kinds[0].__name__} is expected")
     return found
 

@@ -116,7 +116,11 @@ def _write_parquet(path: Path, width: int, dtype: np.dtype[Any], pieces: Pieces)
 
     schema = pa.schema([(COLUMN, pa.list_(pa.from_numpy_dtype(dtype), width))])
     # Numbers that are all different gain nothing by a dictionary, and next to nothing by compression.
-    with parquet.ParquetWriter(path, schema, use_dictionary=False, compression="none") as writer:
+    # pyarrow itself opens no file whose name is not UTF-8.
+    with (
+        path.open("wb") as file,
+        parquet.ParquetWriter(file, schema, use_dictionary=False, compression="none") as writer,
+    ):
         for group in _grouped(pieces):
             values = pa.FixedSizeListArray.from_arrays(pa.array(group.ravel()), width)
             writer.write_table(pa.Table.from_arrays([values], schema=schema))

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from isotrope.printable import escape_surrogates
+
 _HIDDEN = "***"
 
 #: A user and password in an address, a token of the hub, the value of a field or option that is named as a secret.
@@ -54,7 +56,7 @@ def masked(text: str, arguments: Sequence[str] = ()) -> str:
             text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", _HIDDEN, text)
     for pattern, instead in _PATTERNS:
         text = pattern.sub(instead, text)
-    return text
+    return escape_surrogates(text)  # the bytes of a name that is not UTF-8, which could not be written down
 
 
 def masked_arguments(arguments: Sequence[str]) -> list[str]:

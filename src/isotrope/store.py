@@ -295,7 +295,8 @@ class Run:
         for table in sorted((self.folder / _TABLES).glob("*.parquet")):
             self.verify(table, index)
             try:
-                findings.tables[table.stem] = pd.read_parquet(table)
+                with table.open("rb") as file:  # pyarrow itself opens no file whose name is not UTF-8
+                    findings.tables[table.stem] = pd.read_parquet(file)
             except Exception as error:  # whatever pandas and pyarrow raise on a damaged file
                 raise StoreError(f"the table {str(table)!r} is damaged; run the scan again.") from error
         return findings

@@ -181,6 +181,51 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(tmp_path: Path) -> None:
         load(whole)
 
 
+def _of_an_unknown_type(made: Any) -> None:
+    made.graph.input[0].type.tensor_type.elem_type = 99
+
+
+def _with_a_table_of_one_row(made: Any) -> None:
+    ids = next(i for i, held in enumerate(made.graph.initializer) if held.name == "table")
+    made.graph.initializer[ids].CopyFrom(onnx.numpy_helper.from_array(TABLE[:0], "table"))
+
+
+def _with_a_sequence_as_output(made: Any) -> None:
+    for node in made.graph.node:
+        node.name = ""
+    made.graph.node.append(onnx.helper.make_node("SequenceConstruct", ["pooled", "pooled"], ["both"]))
+    made.graph.output.append(onnx.helper.make_tensor_sequence_value_info("both", onnx.TensorProto.FLOAT, None))
+    del made.graph.output[0:2]
+
+
+@pytest.mark.parametrize("change", [_of_an_unknown_type, _with_a_table_of_one_row, _with_a_sequence_as_output])
+def test_odd_graphs_are_refused_in_one_sentence(change: Callable[[Any], None], tmp_path: Path) -> None:
+    made = graph()
+    change(made)
+    with pytest.raises(
+        InputError, match=r"(?s)\Athe graph .*encode with it yourself and scan the vectors\.\Z"
+    ) as refused:
+        load(saved(tmp_path, made))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_number_in_a_name_that_no_integer_can_hold_is_part_of_the_name(tmp_path: Path) -> None:
+    made = graph()
+    made.graph.node[0].name = f"/embed.{'9' * 5_000}/Gather"
+    assert Input(model=saved(tmp_path, made), text=["the cat"]).open().layers == [0, 1, 2]
+
+
+def test_states_that_do_not_follow_the_tokens_are_refused(tmp_path: Path) -> None:
+    made = graph(named=False, outputs=("last",))
+    fixed = onnx.numpy_helper.from_array(np.zeros((2, 11, D), np.float32), "fixed")
+    made.graph.initializer.append(fixed)
+    del made.graph.node[:]
+    made.graph.node.append(onnx.helper.make_node("Identity", ["fixed"], ["last"]))
+    source = Input(model=saved(tmp_path, made), text=["the cat", "water"]).open()
+    with pytest.raises(InputError, match=r"gives last the shape \(2, 11, 6\) for \(2, 4\) tokens, expected a row for"):
+        list(source.batches())
+
+
 def test_what_needs_weights_is_refused(tmp_path: Path) -> None:
     import isotrope
     from isotrope.evaluation.glue import pretrained

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from isotrope.cli import one_space as space
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from isotrope.evaluation.advice import Advice
 
 _ROWS = "Rows"
@@ -50,6 +52,7 @@ def advise(
     from dataclasses import fields
 
     from isotrope.cli.inputs import sort_out
+    from isotrope.cli.output import echo, echo_json
     from isotrope.cli.terminal import Bar, warnings_told
     from isotrope.errors import StoreError
     from isotrope.evaluation.advise import advise as ask
@@ -69,11 +72,11 @@ def advise(
     if json:
         import json as library
 
-        typer.echo(library.dumps(found.to_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+        echo_json(library.dumps(found.to_dict(), indent=1, ensure_ascii=False, allow_nan=False))
         return
     show(found)
     if output is not None:
-        typer.echo(_saved(found, output))
+        echo(_saved(found, output))
 
 
 def _save(found: Advice, folder: Path) -> None:
@@ -102,7 +105,7 @@ def show(found: Advice) -> None:
     """The advice in a few plain lines, and a table of what was tried."""
     from rich.text import Text
 
-    from isotrope.cli.terminal import console
+    from isotrope.cli.output import console
 
     out = console()
     out.print(Text(f"{found.words[0].upper()}{found.words[1:]}.", style="bold"), soft_wrap=True)
@@ -110,23 +113,23 @@ def show(found: Advice) -> None:
         out.print(Text(reason), soft_wrap=True)
     if found.trials:
         out.print()
-        out.print(_table(found))
+        _print_trials(out, found)
         out.print(f"likeness: correlation over 1,500 pairs; from {found.rows:,} texts, seed {found.seed}", style="dim")
 
 
-def _table(found: Advice) -> Any:
-    from rich.table import Table
+def _print_trials(out: Console, found: Advice) -> None:
+    from isotrope.cli.tables import Column, print_table
 
-    table = Table(box=None, pad_edge=False)
-    words = ("layers", "tokens", "")
-    for column in ("layers", "tokens", "likeness", "repaired", "gain", "halves", "repaired", "mean cosine", ""):
-        table.add_column(column, justify="left" if column in words else "right", no_wrap=True)
+    numbers = {"likeness": 0, "repaired": 0, "gain": 0, "halves": 3, "halves repaired": 4, "mean cosine": 2}
+    columns = [Column("layers"), Column("tokens", rank=1)]
+    columns += [Column(title, right=True, rank=rank) for title, rank in numbers.items()]
+    rows = []
     for trial in found.trials:
         gain = trial.gain
         halves = ["-", "-"]
         if trial.finding is not None:
             halves = [f"{trial.finding.scores[name].value:.3f}" for name in ("none", "bent")]
-        table.add_row(
+        cells = [
             trial.layers,
             "weighted" if trial.weighted else "alike",
             f"{trial.likeness.scores['none'].value:.3f}",
@@ -135,5 +138,6 @@ def _table(found: Advice) -> Any:
             *halves,
             f"{trial.geometry.mean_cosine:.2f}",
             "repair" if trial.helps else "leave alone",
-        )
-    return table
+        ]
+        rows.append(cells)
+    print_table(out, [*columns, Column("")], rows)

@@ -43,13 +43,14 @@ def build(
     import json as library
 
     from isotrope.cli.advise import show
+    from isotrope.cli.output import echo, echo_json
     from isotrope.cli.terminal import Bar, warnings_told
     from isotrope.evaluation.build import build as make
 
     with Bar(quiet=json) as bar, warnings_told():
         advice = make(output, **options, progress=bar)
     if json:
-        typer.echo(library.dumps(advice.to_dict() | {"folder": str(output)}, indent=1, allow_nan=False))
+        echo_json(library.dumps(advice.to_dict() | {"folder": str(output)}, indent=1, allow_nan=False))
         return
     show(advice)
-    typer.echo(f'\nWritten to {output}/: SentenceTransformer("{output}") loads it; its README.md says what was done.')
+    echo(f'\nWritten to {output}/: SentenceTransformer("{output}") loads it; its README.md says what was done.')

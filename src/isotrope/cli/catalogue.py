@@ -21,7 +21,9 @@ def catalogue(
     if json:
         import json as library
 
-        typer.echo(library.dumps([record(m) for m in chosen], indent=1, ensure_ascii=False))
+        from isotrope.cli.output import echo_json
+
+        echo_json(library.dumps([record(m) for m in chosen], indent=1, ensure_ascii=False))
     elif len(chosen) == 1:
         _show_one(chosen[0])
     else:
@@ -66,7 +68,7 @@ def _interval(m: Measure) -> str:
 def _show_one(m: Measure) -> None:
     from rich.text import Text
 
-    from isotrope.cli.terminal import console
+    from isotrope.cli.output import console
 
     out = console()
     out.print(Text.assemble((m.title, "bold"), f"  ({m.name})"))
@@ -89,17 +91,18 @@ def _show_one(m: Measure) -> None:
 
 
 def _show_all(chosen: list[Measure]) -> None:
-    from rich.table import Table
+    from isotrope.cli.output import console
+    from isotrope.cli.tables import Column, print_table
 
-    from isotrope.cli.terminal import console
-
-    table = Table(box=None, pad_edge=False)
-    for column in ("measure", "group", "better", "what it says"):
-        table.add_column(column, no_wrap=column == "measure")
-    for m in sorted(chosen, key=_order):
-        table.add_row(m.name, m.group or "-", m.better or "-", m.says)
+    columns = [
+        Column("measure"),
+        Column("group", rank=2),
+        Column("better", rank=1),
+        Column("what it says", wraps=24),
+    ]
     out = console()
-    out.print(table)
+    rows = [[m.name, m.group or "-", m.better or "-", m.says] for m in sorted(chosen, key=_order)]
+    print_table(out, columns, rows)
     out.print("\nisotrope catalogue NAME shows one of them whole.", style="dim")
 
 

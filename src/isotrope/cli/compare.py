@@ -25,6 +25,7 @@ def compare(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say what changed between runs, by how much, and whether beyond its interval."""
+    from isotrope.cli.output import echo, echo_json
     from isotrope.comparison import compare as compared
     from isotrope.store import Run
 
@@ -42,12 +43,12 @@ def compare(
                 {"run": str(folder), **_plain(c)} for folder, some in zip(runs[1:], pairs, strict=True) for c in some
             ],
         }
-        typer.echo(library.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+        echo_json(library.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
         return
     for folder, other, changes in zip(runs[1:], found[1:], pairs, strict=True):
         _show(f"{runs[0]} -> {folder}", found[0], other, changes)
     if html is not None:
-        typer.echo(f"\nSide by side: {html}")
+        echo(f"\nSide by side: {html}")
 
 
 def _write(runs: list[Path], html: Path, *, quiet: bool) -> None:
@@ -95,9 +96,9 @@ def _plain(c: Change) -> dict[str, Any]:
 
 def _show(title: str, first: Findings, other: Findings, changes: list[Change]) -> None:
     """A summary, and a table of what is not the same, the surest first."""
-    from rich.table import Table
-
-    from isotrope.cli.terminal import console, number
+    from isotrope.cli.output import console
+    from isotrope.cli.tables import Column, print_table
+    from isotrope.cli.terminal import number
     from isotrope.layer_words import is_vectors
 
     out = console()
@@ -105,17 +106,16 @@ def _show(title: str, first: Findings, other: Findings, changes: list[Change]) -
     words = {True: "beyond its interval", False: "within its interval", None: "no interval"}
     grouped = any(c.group for c in changed)
     layered = not (is_vectors(first) and is_vectors(other))  # vectors have no layers to name
-    table = Table(box=None, pad_edge=False)
-    for column in (*(["layer"] if layered else []), "measure", *(["group"] if grouped else [])):
-        table.add_column(column)
-    for column in ("before", "after", "difference"):
-        table.add_column(column, justify="right")
-    table.add_column("")
-    for c in sorted(changed, key=lambda c: (c.beyond is not True, c.beyond is None)):
+    columns = [*([Column("layer")] if layered else []), Column("measure")]
+    columns += [Column("group", wraps=24)] if grouped else []
+    columns += [Column("before", right=True, rank=2), Column("after", right=True), Column("difference", right=True)]
+    columns.append(Column("", wraps=8, rank=1))
+    rows = []
+    surest = sorted(changed, key=lambda c: (c.beyond is not True, c.beyond is None))
+    for c in surest:
         layer = "" if c.layer is None else str(c.layer)
         cells = [*([layer] if layered else []), c.measure, *([c.group or "all"] if grouped else [])]
-        cells += [number(c.before), number(c.after), number(c.difference, sign=True), words[c.beyond]]
-        table.add_row(*cells, style="bold" if c.beyond else None)
+        rows.append([*cells, number(c.before), number(c.after), number(c.difference, sign=True), words[c.beyond]])
     out.print(title, style="bold")
     if first.verdict.word != other.verdict.word:
         out.print(f"Verdict: {first.verdict.word} -> {other.verdict.word}.")
@@ -126,7 +126,7 @@ def _show(title: str, first: Findings, other: Findings, changes: list[Change]) -
     )
     if changed:
         out.print()
-        out.print(table)
+        print_table(out, columns, rows, ["bold" if c.beyond else None for c in surest])
     if any(c.note for c in changed):
         out.print(
             "\nThe runs have different numbers of rows: measures that depend on n are not comparable.", style="dim"

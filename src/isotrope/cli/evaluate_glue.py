@@ -57,6 +57,7 @@ def glue(
 ) -> None:
     """Fine-tune on tasks of GLUE plainly and by other methods, and say whether they differ beyond seeds' chance."""
     given = locals()
+    from isotrope.cli.output import echo, echo_json
     from isotrope.errors import InputError
 
     if output is None and (show or resume):
@@ -82,11 +83,11 @@ def glue(
                 progress=bar,
             )
     if json:
-        typer.echo(found.to_json())
+        echo_json(found.to_json())
         return
     _show(found)
     if output is not None and not show:
-        typer.echo(f"\nResults: {output}/ (glue.json, scores.csv, differences.csv, alphas.csv, spectra.csv, runs/)")
+        echo(f"\nResults: {output}/ (glue.json, scores.csv, differences.csv, alphas.csv, spectra.csv, runs/)")
 
 
 def _numbers(text: str) -> list[float]:
@@ -100,9 +101,8 @@ def _numbers(text: str) -> list[float]:
 
 def _show(found: GlueEvaluation) -> None:
     """A line for each score and method, what changes in words, and where α and the spectrum went."""
-    from rich.table import Table
-
-    from isotrope.cli.terminal import console
+    from isotrope.cli.output import console
+    from isotrope.cli.tables import Column, print_table
 
     out = console()
     settings = found.runs[0].settings
@@ -112,18 +112,19 @@ def _show(found: GlueEvaluation) -> None:
         f"of {settings['batch_size']}, rate {settings['learning_rate']:g}; epoch and α chosen on held-out rows."
     )
     out.print(words, style="dim", soft_wrap=True)
-    table = Table(box=None, pad_edge=False)
-    for column in ("task", "score", "method", "seeds", "mean", "± sd", "against base", "95 % interval", "p", "Holm"):
-        table.add_column(column, justify="left" if column in ("task", "score", "method") else "right")
+    numbers = {"seeds": 4, "mean": 0, "± sd": 2, "against base": 0, "95 % interval": 3, "p": 5, "Holm": 1}
+    columns = [Column("task"), Column("score"), Column("method", wraps=24)]
+    columns += [Column(title, right=True, rank=rank) for title, rank in numbers.items()]
+    rows = []
     to_base = {(d.task, d.metric, d.method): d for d in found.differences if d.against == "base"}
     last = ("", "")
     for score in found.scores:
         line = (score.task, score.metric)
         names = line if line != last else ("", "")
         last = line
-        numbers = (str(score.n), points(score.mean), points(score.deviation))
-        table.add_row(*names, score.method, *numbers, *_cells(to_base.get((*line, score.method))))
-    out.print(table)
+        cells = (str(score.n), points(score.mean), points(score.deviation))
+        rows.append([*names, score.method, *cells, *_cells(to_base.get((*line, score.method)))])
+    print_table(out, columns, rows)
     if found.differences:
         count = sum(d.reason is None for d in found.differences)
         legend = f"* p below 0.05 (paired t-test over seeds) after Holm's correction for {count} comparisons."

@@ -75,6 +75,7 @@ def retrieval(
 ) -> None:
     """Search documents by cosine for the answers to queries, and say whether repairs help."""
     given = locals()
+    from isotrope.cli.output import echo, echo_json
     from isotrope.cli.result_files import refuse_result_file, write_result
     from isotrope.cli.terminal import Bar, warnings_told
     from isotrope.evaluation.retrieval import evaluate_retrieval
@@ -86,18 +87,17 @@ def retrieval(
     if output is not None:
         write_result(output, found)
     if json:
-        typer.echo(found.to_json())
+        echo_json(found.to_json())
         return
     _show(found)
     if output is not None:
-        typer.echo(f"\nWritten to {output}.")
+        echo(f"\nWritten to {output}.")
 
 
 def _show(found: RetrievalEvaluation) -> None:
     """A line for each repair, and in words what the repairs change."""
-    from rich.table import Table
-
-    from isotrope.cli.terminal import console
+    from isotrope.cli.output import console
+    from isotrope.cli.tables import Column, print_table
 
     out = console()
     first = found.scores[0]
@@ -106,9 +106,9 @@ def _show(found: RetrievalEvaluation) -> None:
     what = f"{first.n:,} queries over {found.documents:,} documents of {first.set}, by cosine, scores × 100{fitted}."
     out.print(what, style="dim", soft_wrap=True)
     changes = {(d.metric, d.repair): d for d in found.differences}
-    table = Table(box=None, pad_edge=False)
-    for column in ("repair", "nDCG@10", "95 % interval", *(heading for _, heading in _COLUMNS)):
-        table.add_column(column, justify="left" if column == "repair" else "right")
+    columns = [Column("repair"), Column("nDCG@10", right=True), Column("95 % interval", right=True, rank=1)]
+    columns += [Column(heading, right=True, rank=2 + place) for place, (_, heading) in enumerate(_COLUMNS)]
+    rows = []
 
     def cell(metric: str, repair: str, value: float) -> str:
         change = changes.get((metric, repair))
@@ -117,8 +117,8 @@ def _show(found: RetrievalEvaluation) -> None:
     for score in found.scores:
         main = cell("ndcg_at_10", score.repair, score.ndcg_at_10)
         rest = [cell(metric, score.repair, getattr(score, metric)) for metric, _ in _COLUMNS]
-        table.add_row(score.repair, main, f"{points(score.low)} to {points(score.high)}", *rest)
-    out.print(table)
+        rows.append([score.repair, main, f"{points(score.low)} to {points(score.high)}", *rest])
+    print_table(out, columns, rows)
     if changes:
         legend = f"* differs beyond chance: p below 0.05 after Holm's correction for {len(changes)} comparisons."
         out.print(legend, style="dim", soft_wrap=True)

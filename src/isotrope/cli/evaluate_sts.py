@@ -75,6 +75,7 @@ def sts(
 ) -> None:
     """Correlate cosines of sentence pairs with what people said, and say whether repairs help."""
     given = locals()
+    from isotrope.cli.output import echo, echo_json
     from isotrope.cli.result_files import refuse_result_file, write_result
     from isotrope.cli.terminal import Bar, warnings_told
     from isotrope.evaluation.sts import evaluate_sts
@@ -88,18 +89,17 @@ def sts(
     if output is not None:
         write_result(output, found)
     if json:
-        typer.echo(found.to_json())
+        echo_json(found.to_json())
         return
     _show(found)
     if output is not None:
-        typer.echo(f"\nWritten to {output}.")
+        echo(f"\nWritten to {output}.")
 
 
 def _show(found: StsEvaluation) -> None:
     """A line for each set, a column for each repair, and in words what the repairs change over all."""
-    from rich.table import Table
-
-    from isotrope.cli.terminal import console
+    from isotrope.cli.output import console
+    from isotrope.cli.tables import Column, print_table
 
     out = console()
     first = found.scores[0]
@@ -108,20 +108,17 @@ def _show(found: StsEvaluation) -> None:
     repairs = list(dict.fromkeys(score.repair for score in found.scores))
     out.print(f"{first.model}, layers {first.layers}, pooling {first.pooling}", style="bold")
     out.print(f"Spearman × 100 of cosines, {_SCORING[found.protocol]}{fitted}.", style="dim", soft_wrap=True)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("set")
-    for column in ("pairs", "no repair", "95 % interval"):
-        table.add_column(column, justify="right")
-    for name in repairs[1:]:
-        table.add_column(name, justify="right", overflow="fold")
+    columns = [Column("set"), Column("pairs", right=True, rank=2), Column("no repair", right=True)]
+    columns += [Column("95 % interval", right=True, rank=1), *(Column(name, right=True) for name in repairs[1:])]
+    rows = []
     by = {(score.set, score.repair): score for score in found.scores}
     for name in dict.fromkeys(score.set for score in found.scores):
         raw = by[name, repairs[0]]
         cells = [name, f"{raw.n:,}", points(raw.spearman), f"{points(raw.low)} to {points(raw.high)}"]
         for repair in repairs[1:]:
             cells.append(f"{points(by[name, repair].spearman)} {changed(changes[name, repair]):>9}")
-        table.add_row(*cells, style="bold" if name == found.scores[-1].set else None)
-    out.print(table)
+        rows.append(cells)
+    print_table(out, columns, rows, ["bold" if cells[0] == found.scores[-1].set else None for cells in rows])
     if changes:
         out.print(_legend(found), style="dim", soft_wrap=True)
     for repair in repairs[1:]:

@@ -31,6 +31,7 @@ def figure(
     if list_:
         _list(json=json)
         return
+    from isotrope.cli.output import echo, echo_json
     from isotrope.cli.terminal import Bar
     from isotrope.errors import InputError
     from isotrope.figures.draw import caption, find, opened, refuse_file, render, save
@@ -51,9 +52,9 @@ def figure(
         size = {"width_inches": float(width), "height_inches": float(height)}
         of = {"layer": data.layer if record.layer else None, "file": str(output), "caption": caption(record, data)}
         document = {**record.to_dict(), **size, **of}
-        typer.echo(library.dumps(document, indent=1, ensure_ascii=False))
+        echo_json(library.dumps(document, indent=1, ensure_ascii=False))
         return
-    typer.echo(f"{output}: {caption(record, data)}")
+    echo(f"{output}: {caption(record, data)}")
 
 
 def _list(*, json: bool) -> None:
@@ -63,11 +64,13 @@ def _list(*, json: bool) -> None:
     if json:
         import json as library
 
-        typer.echo(library.dumps([record.to_dict() for record in known], indent=1, ensure_ascii=False))
+        from isotrope.cli.output import echo_json
+
+        echo_json(library.dumps([record.to_dict() for record in known], indent=1, ensure_ascii=False))
         return
     from rich.text import Text
 
-    from isotrope.cli.terminal import console
+    from isotrope.cli.output import console
 
     out = console()
     for record in known:

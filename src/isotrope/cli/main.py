@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
 import sys
+import traceback
+import warnings
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -23,11 +26,13 @@ from isotrope.cli.scan import scan
 from isotrope.cli.stopping import Stopped
 from isotrope.cli.study import study
 from isotrope.errors import IsotropeError
+from isotrope.printable import escape_controls, escape_line
 from isotrope.secrets import masked
 
 app = typer.Typer(
     name="isotrope",
     help="Measures, explains and repairs the geometry of embedding spaces.",
+    epilog="Exit codes: 0 success; 1 a gate tripped, or isotrope itself failed; 2 bad input.",
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -43,6 +48,10 @@ app.add_typer(evaluate)
 app.add_typer(study)
 
 
+#: The option that shows where an error comes from, and the variable of the environment that does the same.
+_TRACEBACK, _VARIABLE = "--traceback", "ISOTROPE_TRACEBACK"
+
+
 def _version(asked: bool) -> None:
     if asked:
         typer.echo(f"isotrope {__version__}")
@@ -53,6 +62,9 @@ def _version(asked: bool) -> None:
 def _options(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+    traceback: bool = typer.Option(
+        False, _TRACEBACK, help=f"Show where an error comes from; also behind a command, or with {_VARIABLE}=1."
+    ),
 ) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -67,15 +79,19 @@ def _stop(number: int, _: object) -> NoReturn:
 
 
 def main() -> None:
-    """Run the command; what goes wrong on purpose is one sentence on standard error and exit code 2."""
+    """Run the command; whatever goes wrong is one sentence on standard error, and its traceback where it is asked for.
+
+    The exit code is 2 where the input or an option cannot be used, 1 where isotrope itself failed or a gate tripped.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _stop)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no bars still shows the words
             stream.reconfigure(errors="replace")
+    warnings.formatwarning = _format_warning
     try:
-        code = app(standalone_mode=False)
+        code = app(_without_traceback(sys.argv[1:]), standalone_mode=False)
     except _WrongUsage as error:
         command = error.ctx.command_path if error.ctx else "isotrope"
         _leave(2, f"{error.format_message().rstrip('.')}; see {command} --help.")
@@ -86,11 +102,44 @@ def main() -> None:
     except Stopped as stopped:
         _leave(128 + stopped.number, str(stopped))
     except OSError as error:
-        _leave(2, f"{error.strerror or error}: the result could not be written.")
+        what = "the result" if error.filename is None else repr(os.fsdecode(error.filename))
+        _leave(2, f"{error.strerror or error}: {what} could not be read or written.")
+    except UnicodeEncodeError as error:
+        _leave(2, f"{error.object[:200]!r} holds a name that is not {error.encoding}; rename the file or folder.")
+    except Exception as error:  # whatever nobody thought of
+        _leave(1, _defect(error))
     sys.exit(code or 0)
 
 
+def _defect(error: Exception) -> str:
+    """The sentence for an error that isotrope should have foreseen."""
+    what = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(".: ")
+    return f"this is a defect of isotrope, not of your input ({what}); {_TRACEBACK} shows where: please report it."
+
+
+def _without_traceback(arguments: list[str]) -> list[str]:
+    """The arguments without the option that may stand anywhere among them."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return [argument for argument in arguments[:end] if argument != _TRACEBACK] + arguments[end:]
+
+
+def _wants_traceback() -> bool:
+    return _without_traceback(sys.argv[1:]) != sys.argv[1:] or os.environ.get(_VARIABLE, "") not in ("", "0")
+
+
 def _leave(code: int, sentence: str) -> NoReturn:
+    """Print why, and end; while an error is handled, with its traceback where it is asked for."""
+    from isotrope.cli.output import echo
+
     with suppress(OSError):
-        typer.echo(f"isotrope: {masked(sentence, sys.argv)}", err=True)
+        if _wants_traceback():
+            echo(masked(traceback.format_exc(), sys.argv).rstrip(), err=True)
+        echo(f"isotrope: {escape_line(masked(sentence, sys.argv))}", err=True)
     sys.exit(code)
+
+
+_PLAIN_WARNING = warnings.formatwarning
+
+
+def _format_warning(*arguments: Any, **options: Any) -> str:
+    return escape_controls(_PLAIN_WARNING(*arguments, **options))

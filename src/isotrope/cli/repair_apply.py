@@ -52,7 +52,8 @@ def apply(
     given = locals()
     from isotrope.atomic import remove_leftovers_of
     from isotrope.cli.engine_words import engine_words
-    from isotrope.cli.terminal import Bar, console
+    from isotrope.cli.output import console, echo_json, warn
+    from isotrope.cli.terminal import Bar
     from isotrope.engines.choosing import engine_of
     from isotrope.errors import InputError
     from isotrope.locks import claimed
@@ -102,10 +103,10 @@ def apply(
             "notes": notes,
             "engine": engine_used,
         }
-        typer.echo(library.dumps(document, indent=1, ensure_ascii=False))
+        echo_json(library.dumps(document, indent=1, ensure_ascii=False))
         return
     for note in notes:
-        console(stderr=True).print(f"isotrope: {note}.", soft_wrap=True)
+        warn(note)
     console().print(
         f"{rows:,} rows of {fitted.map_.columns} columns in {where}, repaired by {fitted!r}.", soft_wrap=True
     )

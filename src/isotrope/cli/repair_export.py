@@ -27,7 +27,8 @@ def export(
     json: space.Json = False,
 ) -> None:
     """Write a linear repair for another library, which applies it without isotrope."""
-    from isotrope.cli.terminal import console, warnings_told
+    from isotrope.cli.output import console, echo_json
+    from isotrope.cli.terminal import warnings_told
     from isotrope.integrations import KINDS
     from isotrope.integrations import export as write
     from isotrope.repairs import load_repair
@@ -41,7 +42,7 @@ def export(
         import json as library
 
         document = {"repair": fitted.name, "kind": to, "output": str(output), "what": kind.what, "read": kind.read}
-        typer.echo(library.dumps(document, indent=1, ensure_ascii=False))
+        echo_json(library.dumps(document, indent=1, ensure_ascii=False))
         return
     out = console()
     out.print(f"{fitted!r} as {kind.what}, in {output}.", soft_wrap=True)

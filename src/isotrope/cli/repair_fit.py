@@ -100,7 +100,8 @@ def fit(
     given = locals()
     from isotrope.atomic import remove_leftovers_of
     from isotrope.cli.engine_words import engine_words
-    from isotrope.cli.terminal import Bar, console, warnings_told
+    from isotrope.cli.output import console, echo_json
+    from isotrope.cli.terminal import Bar, warnings_told
     from isotrope.engines.choosing import engine_of
     from isotrope.errors import StoreError
     from isotrope.locks import claimed
@@ -128,7 +129,7 @@ def fit(
         import json as library
 
         document = facts(fitted) | {"output": str(output), "engine": where}
-        typer.echo(library.dumps(document, indent=1, ensure_ascii=False))
+        echo_json(library.dumps(document, indent=1, ensure_ascii=False))
         return
     out = console()
     out.print(f"{fitted!r} from {fitted.map_.width} to {fitted.map_.columns} columns, {described(fitted.fitted_on_)}.")

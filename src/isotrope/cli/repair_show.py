@@ -51,6 +51,7 @@ def show(
 ) -> None:
     """Show what a repair does: its gains, and every measure before and after it."""
     given = locals()
+    from isotrope.cli.output import echo_json
     from isotrope.cli.repair_fit import facts
     from isotrope.cli.terminal import Bar
     from isotrope.effects import before_after
@@ -80,7 +81,7 @@ def show(
 
         document = facts(fitted) | {"spectrum": None, "gains": None} | _spectrum(fitted)
         document |= {"effects": None if table is None else table.to_dict()}
-        typer.echo(library.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+        echo_json(library.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
     else:
         _print(fitted, table, folder)
 
@@ -97,8 +98,8 @@ def _spectrum(fitted: Repair) -> dict[str, Any]:
 def _print(fitted: Repair, table: BeforeAfter | None, folder: Path) -> None:
     from rich.text import Text
 
+    from isotrope.cli.output import console
     from isotrope.cli.repair_fit import described
-    from isotrope.cli.terminal import console
 
     out = console()
     title = Text.assemble((repr(fitted), "bold"), f"  {fitted.map_.width} to {fitted.map_.columns} columns")
@@ -132,57 +133,51 @@ def directions_shown(count: int, lines: int = _LINES) -> list[int]:
 
 def _print_gains(out: Any, spectrum: list[float], gains: list[float]) -> None:
     """A line for some directions: strength before, gain, strength after, both drawn to one scale each."""
-    from rich.table import Table
-
-    from isotrope.cli.terminal import bar, number
+    from isotrope.cli.tables import Column, print_table
+    from isotrope.cli.terminal import bar, bar_width, number
 
     after = [strength * gain for strength, gain in zip(spectrum, gains, strict=True)]
     largest, largest_after = (max(map(abs, values), default=0.0) or 1.0 for values in (spectrum, after))
-    table = Table(box=None, pad_edge=False)
-    for column, justify in (("direction", "right"), ("strength", "left"), ("gain", "right"), ("after", "left")):
-        table.add_column(column, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    columns = [Column("direction", right=True), Column("strength", rank=1), Column("gain", right=True), Column("after")]
+    wide, rows = bar_width(out), []
     for i in directions_shown(len(spectrum)):
-        before = f"{number(spectrum[i]):>9} {bar(spectrum[i] / largest)}"
-        table.add_row(
-            str(i + 1), before, f"× {number(gains[i])}", f"{number(after[i]):>9} {bar(abs(after[i]) / largest_after)}"
-        )
+        before = f"{number(spectrum[i]):>9} {bar(spectrum[i] / largest, wide)}"
+        changed = f"{number(after[i]):>9} {bar(abs(after[i]) / largest_after, wide)}"
+        rows.append([str(i + 1), before, f"× {number(gains[i])}", changed])
     out.print()
-    out.print(table)
+    print_table(out, columns, rows)
 
 
 def _print_changes(out: Any, found: BeforeAfter) -> None:
-    from rich.table import Table
-
+    from isotrope.cli.tables import Column, print_table
     from isotrope.cli.terminal import number
 
-    table = Table(box=None, pad_edge=False)
-    for column in ("measure", "before", "after", "better", "how"):
-        table.add_column(column, justify="right" if column in ("before", "after") else "left", no_wrap=True)
+    columns = [Column("measure", wraps=24), Column("before", right=True), Column("after", right=True)]
+    columns += [Column("better", rank=1), Column("how", wraps=16, rank=2)]
+    rows = []
     for c in found.changes:
         if math.isnan(c.before) and math.isnan(c.after):
             continue
         name = c.measure if c.variant == "definition" else f"{c.measure} ({c.variant})"
         how = c.reason or (f"exact, {c.n:,} rows" if c.by == "moments" else f"{c.n:,} sampled rows")
-        table.add_row(name, number(c.before), number(c.after), c.better or "", how)
+        rows.append([name, number(c.before), number(c.after), c.better or "", how])
     out.print()
-    out.print(table)
+    print_table(out, columns, rows)
     if without := [c for c in found.changes if math.isnan(c.before) and math.isnan(c.after)]:
         reasons = ", ".join(dict.fromkeys(f"{c.measure} ({c.reason})" for c in without))
         out.print(f"without a value: {reasons}", style="dim", soft_wrap=True)
 
 
 def _print_cutoffs(out: Any, found: BeforeAfter) -> None:
-    from rich.table import Table
-
+    from isotrope.cli.tables import Column, print_table
     from isotrope.cli.terminal import fixed
 
-    table = Table(box=None, pad_edge=False)
-    for column in ("old cosine cut-off", "becomes", "pairs above", "of which the same pairs"):
-        table.add_column(column, justify="right")
+    titles = ("old cosine cut-off", "becomes", "pairs above", "of which the same pairs")
+    rows = []
     for c in found.cutoffs:
         kept = "-" if math.isnan(c.kept) else f"{c.kept:.0%}"
-        table.add_row(f"{c.before:g}", fixed(c.after), f"{round(c.share * c.pairs):,}", kept)
+        rows.append([f"{c.before:g}", fixed(c.after), f"{round(c.share * c.pairs):,}", kept])
     out.print()
-    out.print(table)
+    print_table(out, [Column(title, right=True) for title in titles], rows)
     if found.cutoffs:
         out.print(f"from {found.cutoffs[0].pairs:,} pairs of sampled rows, seed {found.seed}", style="dim")

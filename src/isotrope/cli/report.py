@@ -20,6 +20,7 @@ def report(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Make one HTML file that opens anywhere and asks the network for nothing."""
+    from isotrope.cli.output import echo, echo_json
     from isotrope.cli.terminal import Bar
     from isotrope.report import write_report
 
@@ -28,6 +29,6 @@ def report(
     if json:
         import json as library
 
-        typer.echo(library.dumps({"run": str(run), "report": str(written), "bytes": written.stat().st_size}))
+        echo_json(library.dumps({"run": str(run), "report": str(written), "bytes": written.stat().st_size}))
     else:
-        typer.echo(f"Report: {written}")
+        echo(f"Report: {written}")

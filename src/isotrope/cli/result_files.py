@@ -38,6 +38,7 @@ def refuse_result_file(path: Path | None) -> None:
 def write_result(path: Path, result: Result) -> None:
     """Write a result, whole or not at all."""
     from isotrope.atomic import write_text
+    from isotrope.csv_text import csv_text
 
     is_json = path.suffix.lower() == ".json"
-    write_text(path, result.to_json() + "\n" if is_json else result.to_frame().to_csv(index=False))
+    write_text(path, result.to_json() + "\n" if is_json else csv_text(result.to_frame()))

@@ -144,6 +144,7 @@ def scan(
     from isotrope import gate
     from isotrope.cli.fresh_folder import fresh_folder
     from isotrope.cli.inputs import sort_out
+    from isotrope.cli.output import echo, echo_json
     from isotrope.cli.stopping import advise_on_run, advise_when_stopped
     from isotrope.cli.terminal import Bar, show_findings, show_plan
     from isotrope.engines.choosing import Engine
@@ -194,12 +195,12 @@ def scan(
         show_plan(replace(estimate, engine=where.engine), json=json)
         return
     if json:
-        typer.echo(findings.to_json())
+        echo_json(findings.to_json())
     else:
         show_findings(findings, folder)
     outcomes = [gate.check(one, findings) for one in gates]
     for outcome in outcomes:
-        typer.echo(outcome.text, err=True)
+        echo(outcome.text, err=True)
     if any(outcome.failed for outcome in outcomes):
         raise typer.Exit(1)
 

@@ -217,6 +217,7 @@ def _run(run: Any, name: str, given: dict[str, Any]) -> None:
     """Carry a study out, and say what it found."""
     from isotrope.cli.evaluation_words import listed
     from isotrope.cli.fresh_folder import fresh_folder
+    from isotrope.cli.output import echo, echo_json
     from isotrope.cli.stopping import advise_on_folder, advise_when_stopped
     from isotrope.cli.terminal import Bar, warnings_told
     from isotrope.errors import InputError
@@ -235,17 +236,17 @@ def _run(run: Any, name: str, given: dict[str, Any]) -> None:
         import json as library
 
         data = [one.to_dict() for one in studies]
-        typer.echo(library.dumps(data[0] if not isinstance(found, list) else {"studies": data}, allow_nan=False))
+        echo_json(library.dumps(data[0] if not isinstance(found, list) else {"studies": data}, allow_nan=False))
         return
     for one in studies:
         _show(one)
     page = "study.html" if not isinstance(found, list) else "studies.html"
-    typer.echo(f"\nResults: {folder}/ ({page}, parts/ with every table as CSV and JSON, runs/)")
+    echo(f"\nResults: {folder}/ ({page}, parts/ with every table as CSV and JSON, runs/)")
 
 
 def _say(text: str) -> None:
     """What people at a terminal want to know before it starts."""
-    from isotrope.cli.terminal import console
+    from isotrope.cli.output import console
 
     out = console(stderr=True)
     if out.is_terminal:
@@ -259,7 +260,7 @@ def _show(found: Study) -> None:
     """What the paper says and what was found, contradictions first."""
     from rich.text import Text as Line
 
-    from isotrope.cli.terminal import console
+    from isotrope.cli.output import console
 
     out = console()
     out.print(f"{found.name}: {found.paper}", style="bold", soft_wrap=True)

@@ -39,43 +39,37 @@ def predict(
     if json:
         import json as library
 
-        typer.echo(library.dumps(found.to_dict(), allow_nan=False))
+        from isotrope.cli.output import echo_json
+
+        echo_json(library.dumps(found.to_dict(), allow_nan=False))
     else:
         _show(found)
 
 
 def _show(found: Predictions) -> None:
     """One line for each measure, and in words what that is worth."""
-    from rich.table import Table
-
-    from isotrope.cli.terminal import console
+    from isotrope.cli.output import console
+    from isotrope.cli.tables import Column, print_table
 
     out = console()
     fitted = f"with the architecture {found.architecture}" if found.architecture else "without an architecture"
     out.print(f"{found.model}: GLUE average from {found.rows:,} tokens of the last layer, {fitted}", style="bold")
-    table = Table(box=None, pad_edge=False)
-    for column in (
-        "measure",
-        "value",
-        "GLUE",
-        "95 % interval",
-        "R²",
-        "r BERT-small",
-        "r RoBERTa",
-        "error on 13 others",
-    ):
-        table.add_column(column, justify="left" if column == "measure" else "right")
-    for p in sorted(found.predictions, key=lambda p: p.error):
-        table.add_row(
+    numbers = {"value": 4, "GLUE": 0, "95 % interval": 0, "R²": 2, "r BERT-small": 5, "r RoBERTa": 3}
+    columns = [Column("measure"), *(Column(title, right=True, rank=rank) for title, rank in numbers.items())]
+    columns.append(Column("error on 13 others", right=True, rank=1))
+    best_first = sorted(found.predictions, key=lambda p: p.error)
+    rows = [
+        [
             p.measure,
             f"{p.value:.4g}",
             f"{100 * p.glue:.1f}" if p.inside else f"({100 * p.glue:.1f})",
             f"{100 * p.low:.0f} to {100 * p.high:.0f}",
             *(f"{v:.2f}" for v in (p.r2, p.r_bert_small, p.r_roberta)),
             f"{100 * p.error:.1f}",
-            style=None if p.inside else "dim",
-        )
-    out.print(table)
+        ]
+        for p in best_first
+    ]
+    print_table(out, columns, rows, [None if p.inside else "dim" for p in best_first])
     best = min((p.error for p in found.predictions), default=float("nan"))
     out.print(
         f"Known skill: on the 13 other models the best measure is off by {100 * best:.1f} points; the plain guess "

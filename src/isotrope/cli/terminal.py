@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
+
+from isotrope.cli.output import console, echo_json, warn
+from isotrope.cli.tables import Column, print_table
+from isotrope.printable import escape_line
 
 if TYPE_CHECKING:
     from isotrope.findings import Findings, Reading
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _BAR = 24
+
+#: Columns of a terminal from which on bars have their whole width.
+_ROOMY = 100
 _STYLES = {0: "green", 1: "yellow", 2: "dark_orange", 3: "red"}
 
 #: Groups that are shown at most.
@@ -36,12 +42,6 @@ _COLUMNS = (
 )
 
 
-def console(*, stderr: bool = False) -> Console:
-    """Standard output or error, as wide as it needs to be when piped; brackets in names stay what they are."""
-    stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, width=None if stream.isatty() else 200, highlight=False, markup=False, emoji=False)
-
-
 class Bar:
     """A progress bar on standard error, only where that is a terminal; call it with what, done and total."""
 
@@ -49,9 +49,9 @@ class Bar:
         shown = sys.stderr.isatty() and not quiet
         self._progress = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
-            TextColumn("{task.fields[count]}"),
+            TextColumn("{task.fields[count]}", markup=False),
             TimeRemainingColumn(),
             console=console(stderr=True),
             transient=True,
@@ -72,7 +72,7 @@ class Bar:
         if what not in self._tasks:
             for task in self._tasks.values():
                 self._progress.update(task, visible=False)
-            self._tasks[what] = self._progress.add_task(what, total=total, count="")
+            self._tasks[what] = self._progress.add_task(escape_line(what), total=total, count="")
         if isinstance(total, float):  # work, of which the share is what people want to know
             count = f"{done / total:.0%}" if total else ""
         else:
@@ -87,7 +87,7 @@ def warnings_told() -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for text in dict.fromkeys(str(w.message) for w in caught if w.category is UserWarning):
-        console(stderr=True).print(f"isotrope: {text.rstrip('.')}.", soft_wrap=True)
+        warn(text)
 
 
 def number(value: float, *, sign: bool = False) -> str:
@@ -108,6 +108,11 @@ def bar(value: float, width: int = _BAR) -> str:
         return ""
     eighths = round(min(1.0, max(0.0, value)) * width * 8)
     return _BLOCKS[8] * (eighths // 8) + (_BLOCKS[eighths % 8] if eighths % 8 else "")
+
+
+def bar_width(out: Console) -> int:
+    """How wide a bar is in a table, at most."""
+    return _BAR if out.width >= _ROOMY else _BAR // 2
 
 
 def fixed(value: float) -> str:
@@ -171,20 +176,17 @@ def _chart(out: Console, findings: Findings) -> None:
         _plain(out, findings)
         return
     shown = [(m, title) for m, title in _COLUMNS if all((r.layer, m) in by for r in cosines)]
-    table = Table(box=None, pad_edge=False)
-    table.add_column("" if is_vectors(findings) else "layer")
-    table.add_column("mean cosine", no_wrap=True)
-    table.add_column("95 % interval")
-    for _, title in shown:
-        table.add_column(title, justify="right")
+    columns = [Column("" if is_vectors(findings) else "layer"), Column("mean cosine"), Column("95 % interval", rank=1)]
+    columns += [Column(title, right=True, rank=2 + place) for place, (_, title) in enumerate(shown)]
+    rows = []
     for r in cosines:
         name = layer_label(findings, r.layer)
         cells = [number(by[r.layer, m].value) for m, _ in shown]
-        table.add_row(name, f"{fixed(r.value):>6} {bar(r.value)}", _interval(r, fixed), *cells)
+        rows.append([name, f"{fixed(r.value):>6} {bar(r.value, bar_width(out))}", _interval(r, fixed), *cells])
     first = cosines[0]
     nulls = [number(by[first.layer, m].null) for m, _ in shown]
-    table.add_row("isotropic", f"{fixed(first.null):>6}", "", *nulls, style="dim")
-    out.print(table)
+    rows.append(["isotropic", f"{fixed(first.null):>6}", "", *nulls])
+    print_table(out, columns, rows, [*(None for _ in cosines), "dim"])
 
 
 def _interval(r: Reading, shown: Callable[[float], str]) -> str:
@@ -197,13 +199,15 @@ def _groups(out: Console, findings: Findings) -> None:
     cosines = [r for r in findings.readings if r.group is not None and (r.measure, r.layer) == ("mean_cosine", last)]
     if not cosines:
         return
-    table = Table(box=None, pad_edge=False)
-    for column in ("group", "rows", "mean cosine", "95 % interval"):
-        table.add_column(column, justify="right" if column == "rows" else "left")
-    for r in cosines[:_GROUPS]:
-        table.add_row(r.group, f"{r.n:,}", f"{fixed(r.value):>6} {bar(r.value)}", _interval(r, fixed))
+    columns = [Column("group", wraps=24), Column("rows", right=True, rank=1), Column("mean cosine")]
+    columns.append(Column("95 % interval", rank=2))
+    wide = bar_width(out)
+    rows = [
+        [r.group or "", f"{r.n:,}", f"{fixed(r.value):>6} {bar(r.value, wide)}", _interval(r, fixed)]
+        for r in cosines[:_GROUPS]
+    ]
     out.print()
-    out.print(table)
+    print_table(out, columns, rows)
     if len(cosines) > _GROUPS:
         out.print(f"and {len(cosines) - _GROUPS} more groups, in the results", style="dim")
 
@@ -212,14 +216,19 @@ def _plain(out: Console, findings: Findings) -> None:
     """All readings, where there is no mean cosine to draw."""
     from isotrope.layer_words import is_vectors, layer_label
 
-    table = Table(box=None, pad_edge=False)
-    for column in ("" if is_vectors(findings) else "layer", "measure", "value", "95 % interval", "isotropic"):
-        table.add_column(column)
+    columns = [
+        Column("" if is_vectors(findings) else "layer"),
+        Column("measure"),
+        Column("value"),
+        Column("95 % interval", rank=1),
+    ]
+    columns.append(Column("isotropic", rank=2))
+    rows = []
     for r in findings.readings:
         if r.group is None:
             layer = layer_label(findings, r.layer)
-            table.add_row(layer, r.measure, number(r.value), _interval(r, number), number(r.null))
-    out.print(table)
+            rows.append([layer, r.measure, number(r.value), _interval(r, number), number(r.null)])
+    print_table(out, columns, rows)
 
 
 def _notes(findings: Findings) -> list[str]:
@@ -254,7 +263,7 @@ def show_plan(plan: Plan, *, json: bool) -> None:
         import json as library
         from dataclasses import asdict
 
-        print(library.dumps(asdict(plan)))
+        echo_json(library.dumps(asdict(plan)))
         return
     from isotrope.measures.cost import duration
 

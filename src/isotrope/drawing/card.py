@@ -8,9 +8,15 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from isotrope.layer_words import is_vectors, layer_label
+from isotrope.printable import escape_controls
 
 if TYPE_CHECKING:
     from isotrope.findings import Findings, Reading
+
+
+def _escape(text: str) -> str:
+    """Text that is neither markup nor a control character to a browser."""
+    return escape(escape_controls(text))
 
 
 def _decimals(count: int) -> Callable[[float], str]:
@@ -40,9 +46,9 @@ _FAINT = "opacity:.65"
 
 def card(findings: Findings) -> str:
     """What was scanned, the verdict in words, and a line for each layer; every text escaped."""
-    parts = [f'<p style="margin:4px 0"><b>{escape(_title(findings))}</b></p>']
+    parts = [f'<p style="margin:4px 0"><b>{_escape(_title(findings))}</b></p>']
     parts += [
-        f'<p style="margin:4px 0">{_MARKS[min(s.level, 3)]} {escape(s.text)}</p>' for s in findings.verdict.statements
+        f'<p style="margin:4px 0">{_MARKS[min(s.level, 3)]} {_escape(s.text)}</p>' for s in findings.verdict.statements
     ]
     parts.append(_table(findings))
     inside = "".join(parts)
@@ -91,7 +97,7 @@ def _head(findings: Findings) -> str:
 
 
 def _row(cells: list[tuple[str, str]], tag: str = "td") -> str:
-    filled = "".join(f'<{tag} style="{look}">{escape(text)}</{tag}>' for text, look in cells)
+    filled = "".join(f'<{tag} style="{look}">{_escape(text)}</{tag}>' for text, look in cells)
     return f"<tr>{filled}</tr>"
 
 

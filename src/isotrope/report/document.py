@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isotrope import __version__
-from isotrope.errors import InputError
+from isotrope.errors import InputError, StoreError
 from isotrope.findings import Findings, Reading
 from isotrope.measures import get
 from isotrope.report import drawn, tokens
@@ -45,13 +45,20 @@ def document(findings: Findings, name: str, folder: Path | None = None) -> dict[
         "readings": _readings(findings),
         "across": [_plain(r) for r in findings.readings if r.layer is None and r.group is None],
         "groups": _groups(findings),
-        **drawn.drawn(findings),
-        "tokens": tokens.tokens(findings),
+        **_from_tables(findings),
         "counts": findings.counts,
         "source": findings.source,
         "provenance": findings.provenance,
         **found,
     }
+
+
+def _from_tables(findings: Findings) -> dict[str, Any]:
+    """What is drawn from the tables of a run."""
+    try:
+        return {**drawn.drawn(findings), "tokens": tokens.tokens(findings)}
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:  # columns that are not as written
+        raise StoreError(f"the tables of the run are damaged ({error!r}); run the scan again.") from error
 
 
 def page_data(kind: str, runs: Sequence[dict[str, Any]], **more: Any) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def said(text: str, word: str) -> str:
     """
     start = f"{word.capitalize()}: "
     rest = text.removeprefix(start)
-    return rest if rest == text else f"{rest[0].upper()}{rest[1:]}"
+    return rest if rest == text else f"{rest[:1].upper()}{rest[1:]}"
 
 
 def numbers(findings: Findings) -> list[dict[str, Any]]:

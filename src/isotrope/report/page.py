@@ -8,6 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from isotrope.printable import escape_controls, escape_data
 from isotrope.report.packing import script_json
 
 #: The scripts in the order in which they stand in the page; each holds one idea.
@@ -48,6 +49,7 @@ def page(data: dict[str, Any], title: str) -> str:
     """The whole page: words in HTML, numbers as JSON, and a policy that forbids every request."""
     from markupsafe import Markup
 
+    data = escape_data(data)
     style, script = style_sheet(), _script()
     held = Markup(script_json(data))  # nosec B704  # nothing in it can end the element
     look, run = Markup(style), Markup(script)  # nosec B704  # files of this package
@@ -68,8 +70,14 @@ def page(data: dict[str, Any], title: str) -> str:
 def rendered(template: str, **values: Any) -> str:
     """A page from its template: what is put in is escaped, and a name that is missing is an error."""
     from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    def show(value: Any) -> Any:
+        return escape_controls(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=show
+    )
     return environment.from_string(template).render(**values)
 
 

@@ -130,6 +130,8 @@ def readable(name: str) -> Iterator[None]:
         yield
     except IsotropeError:
         raise
+    except UnicodeEncodeError as error:
+        raise InputError(f"{name} cannot be read, because its name is not UTF-8; rename it.") from error
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeGuard
 from isotrope.errors import InputError
 
 #: A numbered part of a node's name, as in `/encoder/layer.3/output/Add`.
-_NUMBERED = re.compile(r"[./](\d+)(?=/)")
+_NUMBERED = re.compile(r"[./](\d{1,6})(?=/)")
 
 
 def is_graph(model: Any) -> TypeGuard[str | Path]:

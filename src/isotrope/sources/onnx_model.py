@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.errors import InputError
+from isotrope.errors import InputError, IsotropeError
 from isotrope.sources.models import Loaded, need, quiet
 from isotrope.sources.onnx_layers import blocks
 from isotrope.sources.provenance import file_facts
@@ -33,7 +33,21 @@ def load_graph(model: str | Path, *, device: str = "auto", exact: bool = False, 
     need("models", "reading a model", "torch", "transformers")
     need("onnx", "reading an ONNX file", "onnx", "onnxruntime")
     tokenizer = _tokenizer(path)
-    return Loaded(_network(path, tokenizer.pad_token_id or 0), tokenizer, str(model), files=[file_facts(path)])
+    try:
+        network = _network(path, tokenizer.pad_token_id or 0)
+    except IsotropeError:
+        raise
+    except Exception as error:  # a graph may be valid and yet anything at all: other types, shapes, names, operators
+        raise InputError(
+            f"the graph {str(path)!r} cannot be run as a text model ({_reason(error)}); encode with it yourself and scan "
+            "the vectors."
+        ) from error
+    return Loaded(network, tokenizer, str(model), files=[file_facts(path)])
+
+
+def _reason(error: Exception) -> str:
+    """What a library says, on one line of a bearable length."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(".")
 
 
 def _tokenizer(path: Path) -> Any:
@@ -99,7 +113,8 @@ def _states(path: Path, proto: Any, types: dict[str, Any], pad: int) -> tuple[li
 def _shapes(session: Any, fed: Arrays, names: list[str]) -> dict[str, int]:
     """The width of each value that has a row of floats for each token of the trial."""
     found = dict(zip(names, session.run(names, fed), strict=True))
-    rows = {name: value for name, value in found.items() if value.ndim == 3 and value.shape[:2] == _TRIAL}
+    arrays = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}  # not lists, nor maps
+    rows = {name: value for name, value in arrays.items() if value.ndim == 3 and value.shape[:2] == _TRIAL}
     return {name: value.shape[2] for name, value in rows.items() if value.dtype.kind == "f"}
 
 
@@ -120,8 +135,7 @@ def _session(path: Path, proto: Any, names: list[str]) -> Any:
     try:
         return onnxruntime.InferenceSession(more.SerializeToString(), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # whatever the runtime raises
-        reason = " ".join(str(error).split())[:300]
-        raise InputError(f"onnxruntime cannot run {str(path)!r} ({reason}); check the file.") from error
+        raise InputError(f"onnxruntime cannot run {str(path)!r} ({_reason(error)}); check the file.") from error
 
 
 def _fed(ids: NDArray[np.int64], mask: NDArray[np.int64], types: dict[str, Any]) -> Arrays:
@@ -160,10 +174,16 @@ def _adapted(proto: Any, session: Any, types: dict[str, Any], states: list[str],
             try:
                 found = session.run(states, _fed(input_ids.numpy(), attention_mask.numpy(), types))
             except Exception as error:  # whatever the runtime raises
-                length, reason = input_ids.shape[1], " ".join(str(error).split())[:300]
+                length = input_ids.shape[1]
                 raise InputError(
-                    f"onnxruntime cannot run the graph on {length:,} tokens ({reason}); give a smaller max_length."
+                    f"onnxruntime cannot run the graph on {length:,} tokens ({_reason(error)}); give a smaller max_length."
                 ) from error
+            for name, state in zip(states, found, strict=True):
+                if state.shape[:2] != tuple(input_ids.shape):
+                    raise InputError(
+                        f"the graph gives {name} the shape {state.shape} for {tuple(input_ids.shape)} tokens, expected a "
+                        "row for each token; encode with it yourself and scan the vectors."
+                    )
             return SimpleNamespace(hidden_states=[torch.from_numpy(state) for state in found])
 
     return OnnxModel().eval()

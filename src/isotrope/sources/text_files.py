@@ -100,6 +100,8 @@ def arrow_errors(path: Path) -> Iterator[None]:
 
     try:
         yield
+    except UnicodeEncodeError as error:
+        raise InputError(f"cannot read {path}, because its name is not UTF-8; rename it.") from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise InputError(

@@ -8,12 +8,12 @@ function save(name, kind, text) {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
-// A cell that a spreadsheet would run as a formula gets an apostrophe before it.
+// Every text is quoted, and one that a spreadsheet would run as a formula gets an apostrophe before it.
 function cell(value) {
   const number = typeof value === "number";
   let text = number ? exact(value) : value === null || value === undefined ? "" : String(value);
-  if (!number && /^[=+\-@\t\r]/.test(text)) text = "'" + text;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  if (!number && /^[=+\-@\t\r\n＝＋－＠]/.test(text) && !/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) text = "'" + text;
+  return number || text === "" ? text : `"${text.replaceAll('"', '""')}"`;
 }
 
 const csv = ({ columns, rows }) => [columns, ...rows].map((row) => Array.from(row, cell).join(",")).join("\r\n") + "\r\n";
