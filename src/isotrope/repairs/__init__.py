@@ -9,6 +9,7 @@ from isotrope.repairs.collecting import saved_moments, saved_summary
 from isotrope.repairs.cutoffs import CUTOFFS, Cutoff, translate
 from isotrope.repairs.flow import Flow
 from isotrope.repairs.naming import named
+from isotrope.repairs.query_rounding import QueryRounding, measure_query_rounding
 from isotrope.repairs.repair import REPAIRS, Map, Repair, load_repair, repair
 from isotrope.repairs.softdecay import ALPHAS, SoftDecay, search_alpha, soft_decay
 from isotrope.repairs.whitening import Whitening
@@ -24,12 +25,14 @@ __all__ = [
     "Cutoff",
     "Flow",
     "Map",
+    "QueryRounding",
     "Repair",
     "SoftDecay",
     "Whitening",
     "apply_to_file",
     "apply_to_store",
     "load_repair",
+    "measure_query_rounding",
     "named",
     "repair",
     "saved_moments",
