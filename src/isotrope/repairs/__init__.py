@@ -8,6 +8,7 @@ from isotrope.repairs.clusters import ClusterIsotropy
 from isotrope.repairs.collecting import saved_moments, saved_summary
 from isotrope.repairs.cutoffs import CUTOFFS, Cutoff, translate
 from isotrope.repairs.flow import Flow
+from isotrope.repairs.gains import Gains, find_risks
 from isotrope.repairs.naming import named
 from isotrope.repairs.query_rounding import QueryRounding, measure_query_rounding
 from isotrope.repairs.repair import REPAIRS, Map, Repair, load_repair, repair
@@ -24,6 +25,7 @@ __all__ = [
     "ClusterIsotropy",
     "Cutoff",
     "Flow",
+    "Gains",
     "Map",
     "QueryRounding",
     "Repair",
@@ -31,6 +33,7 @@ __all__ = [
     "Whitening",
     "apply_to_file",
     "apply_to_store",
+    "find_risks",
     "load_repair",
     "measure_query_rounding",
     "named",

@@ -151,12 +151,21 @@ class LinearRepair(Repair):
         return self.affine_
 
     @property
-    def _fit_check(self) -> FitCheck | None:
+    def fit_check_(self) -> FitCheck | None:
+        """What rows are compared with, None where the fit does not tell."""
         m, divided = self.moments_, self._of_unit_rows or self.normalizes_ in ("input", "both")
         if not self._lengths.rows or m.n == 0:
             return None
         lengths = Lengths(m.n, 1.0, 1.0) if divided else self._lengths
         return FitCheck(lengths, m.mean, float(np.sqrt(m.scatter.trace() / m.n)), divided)
+
+    def name_sources(self, sources: list[dict[str, Any]]) -> None:
+        """Say where the rows of the fit are from, and with that how they are stored."""
+        self._refuse_unfitted()
+        self._sources = list(sources)
+        storage = coarsest([self._storage, storage_type(self.moments_, sources)])
+        if storage != self._storage:
+            self._storage, self._solution, self._query_rounding = storage, None, None
 
     @property
     def fitted_on_(self) -> dict[str, Any]:

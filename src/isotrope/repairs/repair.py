@@ -57,6 +57,14 @@ class Repair(Estimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         raise NotImplementedError
 
+    def fit_unit_rows(self, X: Any) -> Self:
+        """Fit on rows divided by their length; `transform` then divides rows by their length, before and after."""
+        raise NotImplementedError
+
+    def name_sources(self, sources: list[dict[str, Any]]) -> None:
+        """Say where the rows of the fit are from, where what it was fitted on does not."""
+        raise NotImplementedError
+
     @property
     def map_(self) -> Map:
         """What is done to rows."""
@@ -92,13 +100,13 @@ class Repair(Estimator):
         return Normalized(self.map_, self.normalizes_)
 
     @property
-    def _fit_check(self) -> FitCheck | None:
+    def fit_check_(self) -> FitCheck | None:
         """What rows are compared with, None where the fit does not tell."""
         raise NotImplementedError
 
     def find_mismatch(self, X: Any) -> str | None:
         """How rows, (n, d), differ in length or mean from those that it was fitted on, None where they do not."""
-        check = self._fit_check
+        check = self.fit_check_
         return None if check is None else check.find_mismatch(X)
 
     @property

@@ -108,6 +108,11 @@ class RowRepair(Repair, Generic[M]):
         self._refuse_unfitted()
         return self._map
 
+    def name_sources(self, sources: list[dict[str, Any]]) -> None:
+        """Say where the rows of the fit are from."""
+        self._refuse_unfitted()
+        self._fitted_on["sources"] = list(sources)
+
     @property
     def fitted_on_(self) -> dict[str, Any]:
         """What it was fitted on, as plain data."""
@@ -115,7 +120,8 @@ class RowRepair(Repair, Generic[M]):
         return dict(self._fitted_on)
 
     @property
-    def _fit_check(self) -> FitCheck | None:
+    def fit_check_(self) -> FitCheck | None:
+        """What rows are compared with, None where the fit does not tell."""
         lengths = Lengths.from_dict(self._fitted_on.get("lengths"))
         if self._centre is None or not lengths.rows:
             return None

@@ -25,6 +25,18 @@ def refuse_way(way: str) -> None:
         raise InputError(f"normalize is {way!r}, expected one of {', '.join(WAYS)}.")
 
 
+def combine_ways(recorded: str, asked: str | None) -> str:
+    """What is recorded and what is asked for together; "none" switches both off, None asks for nothing.
+
+    >>> combine_ways("output", "input"), combine_ways("output", None), combine_ways("both", "none")
+    ('both', 'output', 'none')
+    """
+    if asked is None or recorded == asked:
+        return recorded
+    refuse_way(asked)
+    return asked if asked == "none" or recorded == "none" else "both"
+
+
 @dataclass(frozen=True, eq=False)
 class Normalized:
     """A map of rows, (n, d) -> (n, k), with rows divided by their length before it or after it; zeros stay zeros.
