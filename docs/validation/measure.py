@@ -32,8 +32,8 @@ from isotrope.sources.token_weights import TokenWeights
 
 #: What the advice might have chosen instead, fitted on the text alone.
 OTHERS: dict[str, Any] = {
-    "softdecay -0.2": lambda: SoftDecay(-0.2, tolerance=1e-5),
-    "softdecay -0.6": lambda: SoftDecay(-0.6, tolerance=1e-5),
+    "softdecay -0.2": lambda: SoftDecay(-0.2, "paper", tolerance=1e-5),
+    "softdecay -0.6": lambda: SoftDecay(-0.6, "paper", tolerance=1e-5),
     "whitening 0.5": lambda: Whitening(strength=0.5, tolerance=1e-5),
     "whitening 1": lambda: Whitening(tolerance=1e-5),
     "all-but-the-top 3": lambda: AllButTheTop(3),

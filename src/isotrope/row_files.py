@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,24 @@ _MOST = 10**18
 _SAFETENSORS = {"float32": "F32", "float64": "F64"}
 
 
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What a table holds beside its vectors.
+
+    schema: of the whole table, of pyarrow. vectors: the name of the column of vectors. read: record batches of all
+    other columns in the order of the rows, of at most about so many rows.
+    """
+
+    schema: Any
+    vectors: str
+    read: Callable[[int], Iterator[Any]]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the other columns."""
+        return [name for name in self.schema.names if name != self.vectors]
+
+
 def refuse_target(path: Path) -> None:
     """Refuse a file that is there already, has no folder to be in, or whose ending names no format that is written."""
     if path.suffix.lower() not in _WRITERS:
@@ -40,10 +60,11 @@ def refuse_target(path: Path) -> None:
         raise StoreError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into; make it first.")
 
 
-def write_rows(path: Path, pieces: Pieces) -> int:
+def write_rows(path: Path, pieces: Pieces, columns: Columns | None = None) -> int:
     """Write pieces (m, k) of rows, float32 or float64, one after another into one file, at once or not at all.
 
     The ending of the name says the format. Returns the number of rows. Memory: one piece (parquet: a row group).
+    columns: what stands beside the rows and is written with them, in the same order; only parquet has room for it.
 
     >>> import numpy as np, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -65,6 +86,8 @@ def write_rows(path: Path, pieces: Pieces) -> int:
             yield piece
 
     write = _WRITERS[path.suffix.lower()]
+    if write is _write_parquet and columns is not None:
+        write = partial(_write_table, columns)
     write_atomically(path, lambda beside: write(beside, first.shape[1], first.dtype, counted()), new=True)
     return count
 
@@ -124,6 +147,50 @@ def _write_parquet(path: Path, width: int, dtype: np.dtype[Any], pieces: Pieces)
         for group in _grouped(pieces):
             values = pa.FixedSizeListArray.from_arrays(pa.array(group.ravel()), width)
             writer.write_table(pa.Table.from_arrays([values], schema=schema))
+
+
+def _write_table(columns: Columns, path: Path, width: int, dtype: np.dtype[Any], pieces: Pieces) -> None:
+    """Rows in the place of the vectors of a table, with its other columns as they are."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    # What a library noted of the old vectors, such as their type, no longer holds.
+    facts = {key: value for key, value in (columns.schema.metadata or {}).items() if key != b"huggingface"}
+    kind = pa.list_(pa.from_numpy_dtype(dtype), width)
+    fields = [pa.field(field.name, kind) if field.name == columns.vectors else field for field in columns.schema]
+    schema = pa.schema(fields, metadata=facts)
+    with parquet.ParquetWriter(path, schema, use_dictionary=columns.names, compression="snappy") as writer:
+        take = _taking(columns)
+        for group in _grouped(pieces):
+            others = take(len(group))
+            values = pa.FixedSizeListArray.from_arrays(pa.array(group.ravel()), width)
+            arrays = [values if name == columns.vectors else others[name] for name in schema.names]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def _taking(columns: Columns) -> Callable[[int], Any]:
+    """A function that gives the next so many rows of the other columns."""
+    import pyarrow as pa
+
+    schema = pa.schema([columns.schema.field(name) for name in columns.names])
+    rest, batches = pa.Table.from_batches([], schema), columns.read(_ROW_GROUP)
+
+    def take(count: int) -> Any:
+        nonlocal rest
+        if not columns.names:
+            return {}
+        parts, found = [rest], len(rest)
+        while found < count:
+            batch = next(batches, None)
+            if batch is None:
+                raise InputError("the table was changed while it was read: it has fewer rows than vectors; run again.")
+            parts.append(pa.Table.from_batches([batch]).cast(schema))
+            found += batch.num_rows
+        joined = pa.concat_tables(parts)
+        rest = joined.slice(count)
+        return joined.slice(0, count)
+
+    return take
 
 
 def _grouped(pieces: Pieces) -> Iterator[NDArray[np.floating[Any]]]:

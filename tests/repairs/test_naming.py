@@ -18,7 +18,7 @@ def test_a_name_alone_means_the_defaults(name: str) -> None:
     ("text", "expected"),
     [
         ("softdecay:alpha=-0.2", "SoftDecay(alpha=-0.2)"),
-        ("softdecay:form=shifted:normalize=true", "SoftDecay(form='shifted', normalize=True)"),
+        ("softdecay:form=paper:normalize=true", "SoftDecay(form='paper', normalize=True)"),
         ("softdecay:tolerance=1e-5", "SoftDecay(tolerance=1e-05)"),
         ("whitening:strength=0.5:n_components=256", "Whitening(n_components=256, strength=0.5)"),
         ("whitening:dimensions=none", "Whitening()"),

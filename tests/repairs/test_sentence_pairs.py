@@ -61,10 +61,10 @@ def score(rows: np.ndarray, scores: np.ndarray) -> float:
         (None, 82.03),
         (Whitening(), 78.07),
         (AllButTheTop(3), 80.76),
-        (SoftDecay(-0.6), 80.64),
-        (SoftDecay(-0.2), 81.20),
-        (SoftDecay(-0.6, normalize=True), 81.81),
-        (SoftDecay(-0.2, normalize=True), 81.87),
+        (SoftDecay(-0.6, form="paper"), 80.64),
+        (SoftDecay(-0.2, form="paper"), 81.20),
+        (SoftDecay(-0.6, normalize=True, form="paper"), 81.81),
+        (SoftDecay(-0.2, normalize=True, form="paper"), 81.87),
     ],
     ids=repr,
 )
@@ -80,9 +80,9 @@ def test_scores_of_smollm2(pairs: tuple[list[str], np.ndarray]) -> None:
     first, last = pooled(texts, layers=[1, -1], model=str(smollm2_file()))
     expected: list[tuple[np.ndarray, Repair | None, float]] = [
         (last, None, 36.9),
-        (last, SoftDecay(-0.6), 57.0),
+        (last, SoftDecay(-0.6, form="paper"), 57.0),
         ((first + last) / 2, None, 52.0),
-        ((first + last) / 2, SoftDecay(-0.6), 67.7),
+        ((first + last) / 2, SoftDecay(-0.6, form="paper"), 67.7),
         ((first + last) / 2, Whitening(), 66.1),
     ]
     for rows, repair, value in expected:
@@ -97,5 +97,5 @@ def test_the_map_is_the_decomposition_on_real_rows(stsb: tuple[np.ndarray, np.nd
     u, s, vt = np.linalg.svd(rows, full_matrices=False)
     bent = np.where(s > 1e-5 * s[0], np.log(1 - 0.36 + 0.6 * s) / 0.6, 0.0)
     expected = (u * (bent * s[0] / bent[0])) @ vt
-    repaired = SoftDecay(-0.6, tolerance=1e-5).fit_transform(rows)
+    repaired = SoftDecay(-0.6, tolerance=1e-5, form="paper").fit_transform(rows)
     np.testing.assert_allclose(repaired, expected, rtol=0, atol=1e-9)

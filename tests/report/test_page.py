@@ -95,7 +95,7 @@ def test_the_policy_would_stop_a_request(page: Any) -> None:
 @pytest.mark.parametrize(
     ("choice", "moves", "repair"),
     [
-        ("softdecay", [("#alpha", -0.37)], SoftDecay(-0.37)),
+        ("softdecay", [("#alpha", -0.37)], SoftDecay(-0.37, "paper")),
         ("softdecay", [("#alpha", -1.1)], SoftDecay(-1.1, "clipped")),
         ("softdecay", [("#alpha", -0.8)], SoftDecay(-0.8, "shifted")),
         ("whitening", [("#strength", 0.35)], Whitening(strength=0.35)),

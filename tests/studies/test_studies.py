@@ -172,15 +172,15 @@ def test_uniformity(model: str, tmp_path: Path) -> None:
     bound = study.table(f"{model} bound", "bound")
     assert (bound["tightest"] <= 1 + 1e-6).all()
     scores = study.table(f"{model} sts paper", "scores")
-    assert set(scores["repair"]) == {"none", "whitening", "softdecay:alpha=-0.6"}
+    assert set(scores["repair"]) == {"none", "whitening", "softdecay:alpha=-0.6:form=paper"}
     assert set(scores["protocol"]) == {"paper"}
     by = scores.set_index("repair")
-    raw, white, soft = (by.loc[name, "spearman"] for name in ("none", "whitening", "softdecay:alpha=-0.6"))
+    raw, white, soft = (by.loc[name, "spearman"] for name in ("none", "whitening", "softdecay:alpha=-0.6:form=paper"))
     assert by.loc["whitening", "gain %"] == pytest.approx(100 * (white - raw) / raw)
     gained = study.table(f"{model} sts paper", "differences")
     gained = gained[gained["metric"] == "spearman"].set_index(["repair", "against"])["difference"]
-    assert gained["softdecay:alpha=-0.6", "whitening"] == pytest.approx(soft - white)
-    assert gained["softdecay:alpha=-0.6", "none"] == pytest.approx(soft - raw)
+    assert gained["softdecay:alpha=-0.6:form=paper", "whitening"] == pytest.approx(soft - white)
+    assert gained["softdecay:alpha=-0.6:form=paper", "none"] == pytest.approx(soft - raw)
     assert len(gained) == 3
     repaired = study.table(f"{model} repaired", "repaired").set_index("repair")
     assert repaired.loc["whitening", "token_uniformity"] < repaired.loc["none", "token_uniformity"]

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from isotrope.sources.stores.address import Address
     from isotrope.sources.stores.store import Store
 
+#: Endings of files that are tables.
+TABLES = (".parquet", ".arrow", ".feather", ".ipc")
+
 
 def apply(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A saved repair.")],
@@ -32,6 +35,16 @@ def apply(
     output_column: Annotated[
         str | None, typer.Option(help="Name of the repaired vectors in a store.", show_default=False)
     ] = None,
+    normalize: Annotated[
+        str | None,
+        typer.Option(
+            help="Divide rows by their length: input, output, both; none for never.",
+            show_default="as the repair was fitted",
+        ),
+    ] = None,
+    allow_mismatch: Annotated[
+        bool, typer.Option("--allow-mismatch", help="Repair rows too that are unlike those of the fit.")
+    ] = False,
     split: space.Split = None,
     pooling: space.Pooling = None,
     layer: space.OneLayer = None,
@@ -58,6 +71,7 @@ def apply(
     from isotrope.errors import InputError
     from isotrope.locks import claimed
     from isotrope.repairs import apply_to_file, apply_to_store, load_repair
+    from isotrope.repairs.unit_length import refuse_way
     from isotrope.row_files import refuse_target
     from isotrope.sources.stores.address import parse
     from isotrope.sources.watched import watched
@@ -70,24 +84,30 @@ def apply(
     elif engine != "local":
         raise InputError(f"{place} is in a store, and stores are written with --engine local, not {engine}; use that.")
     fitted = load_repair(folder)
+    if normalize is not None:
+        refuse_way(normalize)
     with nullcontext() if place else claimed(output), Bar(quiet=json) as bar:  # stores keep their names themselves
         if place is None:
             remove_leftovers_of(Path(output))
         bar("opening", 0, None)
         with space.open_space(given, precision="fast", in_order=True) as source:
             notes = list(differences(fitted.fitted_on_, source.describe()))
+            if fitted.fit_check_ is None and not allow_mismatch:
+                notes.append("the repair does not say how long the rows of its fit were, so these are not compared")
+            how: dict[str, Any] = {"normalize": normalize, "allow_mismatch": allow_mismatch}
 
             def tell(done: int, total: int | None) -> None:
                 bar(f"repairing {source.unit}", done, total)
 
             where = output
             if place is None:
-                rows = apply_to_file(fitted, watched(source, tell), output)
+                notes += lost_columns(source, output)
+                rows = apply_to_file(fitted, watched(source, tell), output, **how)
             else:
                 store = same_store(source, place)
                 target = store.target(place, output_column, fitted.map_.columns)
                 where = target.words
-                rows = apply_to_store(fitted, store, target, tell)
+                rows = apply_to_store(fitted, store, target, tell, **how)
                 if store.left_out:
                     notes.append(f"{store.left_out:,} rows without a vector were left out")
             engine_used = engine_of(source)
@@ -125,6 +145,17 @@ def same_store(source: Source, target: Address) -> Store:
             "write these to a file (.npy, .parquet, .safetensors)."
         )
     return store
+
+
+def lost_columns(source: Source, output: str) -> Iterator[str]:
+    """What stands beside the rows and is not written with them."""
+    columns, suffix = getattr(source, "columns", None), Path(output).suffix.lower()
+    if columns is not None and columns.names and suffix != ".parquet":
+        names = ", ".join(columns.names[:12]) + (" and others" if len(columns.names) > 12 else "")
+        yield f"the columns {names} have no place in a {suffix} file and were left out; a .parquet file keeps them"
+    files = [str(file.get("path", "")) for file in source.describe().get("files", [])]
+    if columns is None and suffix == ".parquet" and any(file.endswith(TABLES) for file in files):
+        yield "only the vectors were written; --engine local keeps the other columns of one kind of table"
 
 
 def differences(fitted_on: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,7 +68,10 @@ def fit(
         int | None, typer.Option(help="softdecay as for so many rows.", rich_help_panel=_PARAMETERS)
     ] = None,
     normalize: Annotated[
-        bool | None, typer.Option("--normalize", help="softdecay of unit rows.", rich_help_panel=_PARAMETERS)
+        bool | None,
+        typer.Option(
+            "--normalize", help="Divide rows by their length, here and when applied.", rich_help_panel=_PARAMETERS
+        ),
     ] = None,
     scaled: Annotated[
         bool | None, typer.Option("--scaled", help="centering of rows' directions.", rich_help_panel=_PARAMETERS)
@@ -109,6 +112,7 @@ def fit(
     from isotrope.store import Run
 
     fitted = chosen(with_, {name: given[name] for name in _OPTIONS if given[name] is not None})
+    fit_rows = fitted.fit if not normalize or "normalize" in fitted.get_params() else fitted.fit_unit_rows
     where, read = engine_of(None), {}
     if output.exists():
         raise StoreError(f"{str(output)!r} is there already, and is never written over; give a new folder with -o.")
@@ -117,13 +121,15 @@ def fit(
         if input is not None and Run(input).finished:
             space.refuse_reading(given, f"the run {input!r}")
             with warnings_told():
-                _fit_on_run(fitted, input, layer)
+                _fit_on_run(fitted, fit_rows, input, layer)
         else:
             with Bar(quiet=json) as bar:
                 bar("opening", 0, None)
                 with space.open_space(given, precision="fast") as source, warnings_told():
-                    fitted.fit(watched(source, lambda done, total: bar(f"reading {source.unit}", done, total)))
+                    fit_rows(watched(source, lambda done, total: bar(f"reading {source.unit}", done, total)))
                     where, read = engine_of(source), source.describe()
+        if normalize:
+            fitted.normalizes_ = "output" if "normalize" in fitted.get_params() else "both"
         fitted.save(output)
     if json:
         import json as library
@@ -133,6 +139,7 @@ def fit(
         return
     out = console()
     out.print(f"{fitted!r} from {fitted.map_.width} to {fitted.map_.columns} columns, {described(fitted.fitted_on_)}.")
+    print_safety(out, fitted)
     for line in engine_words(where, read):
         out.print(line, style="dim", soft_wrap=True)
     out.print(f"Saved in {output}/: isotrope repair show {output} says what it does.")
@@ -153,6 +160,8 @@ def chosen(name: str, options: Mapping[str, Any]) -> Repair:
     parameters = {}
     for option, value in options.items():
         parameter = sets[option]
+        if parameter is None and option == "normalize":  # rows are divided before any other repair sees them
+            continue
         if parameter is None:
             takes = ", ".join(f"--{_dashed(o)}" for o, p in sets.items() if p is not None) or "no options"
             raise InputError(f"--{_dashed(option)} has no effect on {name}, which takes {takes}; leave it out.")
@@ -164,8 +173,11 @@ def _dashed(option: str) -> str:
     return option.replace("_", "-")
 
 
-def _fit_on_run(fitted: Repair, folder: str, layer: str | None) -> None:
-    """Fit on what a scan has left in its folder: moments for a linear repair, the sample of rows for others."""
+def _fit_on_run(fitted: Repair, fit_rows: Callable[[Any], Repair], folder: str, layer: str | None) -> None:
+    """Fit on what a scan has left in its folder: moments for a linear repair, the sample of rows for others.
+
+    fit_rows: the method of the repair that does it.
+    """
     from isotrope.errors import InputError
     from isotrope.repairs import saved_summary
     from isotrope.repairs.linear import LinearRepair
@@ -173,25 +185,45 @@ def _fit_on_run(fitted: Repair, folder: str, layer: str | None) -> None:
     wanted, source = space.run_layer(folder, layer)
     summary = saved_summary(folder, wanted)
     if isinstance(fitted, LinearRepair):
-        fitted.fit(summary.moments)
+        fit_rows(summary)
     elif summary.sample is None:
         raise InputError(
             f"{fitted.name} is fitted on rows, and the run {folder!r} kept none; give the rows themselves."
         )
     else:
-        fitted.fit(summary.sample)
-    # Statistics do not say whose they are; the run does.
-    fitted.restore(fitted.arrays(), fitted.fitted_on_ | {"sources": [source]})
+        fit_rows(summary.sample)
+    fitted.name_sources([source])  # statistics do not say whose they are; the run does
+
+
+def print_safety(out: Any, fitted: Repair) -> None:
+    """What a repair does to lengths, how searches survive rounding, and what is risky, a line each."""
+    from isotrope.repairs import find_risks
+
+    words = {"input": "before the repair", "output": "after the repair", "both": "before and after the repair"}
+    if fitted.normalizes_ in words:
+        out.print(f"Rows are divided by their length {words[fitted.normalizes_]}.", soft_wrap=True)
+    if fitted.query_rounding_ is not None:
+        out.print(str(fitted.query_rounding_), soft_wrap=True)
+    for risk in find_risks(fitted):
+        out.print(f"Note: {risk}", soft_wrap=True)
 
 
 def facts(fitted: Repair) -> dict[str, Any]:
     """What a fitted repair is, as plain data."""
+    from isotrope.repairs import Gains, find_risks
+    from isotrope.repairs.linear import LinearRepair
+
+    rounding = fitted.query_rounding_
     return {
         "repair": fitted.name,
         "parameters": fitted.get_params(),
         "width": fitted.map_.width,
         "columns": fitted.map_.columns,
         "fitted_on": fitted.fitted_on_,
+        "normalize": fitted.normalizes_,
+        "query_rounding": None if rounding is None else rounding.to_dict(),
+        "gain_summary": Gains.of(fitted).to_dict() if isinstance(fitted, LinearRepair) else None,
+        "risks": find_risks(fitted),
     }
 
 

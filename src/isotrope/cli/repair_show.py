@@ -99,12 +99,13 @@ def _print(fitted: Repair, table: BeforeAfter | None, folder: Path) -> None:
     from rich.text import Text
 
     from isotrope.cli.output import console
-    from isotrope.cli.repair_fit import described
+    from isotrope.cli.repair_fit import described, print_safety
 
     out = console()
     title = Text.assemble((repr(fitted), "bold"), f"  {fitted.map_.width} to {fitted.map_.columns} columns")
     out.print(title)
     out.print(described(fitted.fitted_on_), style="dim", soft_wrap=True)
+    print_safety(out, fitted)
     if spectrum := _spectrum(fitted):
         _print_gains(out, spectrum["spectrum"], spectrum["gains"])
     if table is None:

@@ -30,7 +30,8 @@ def bend(rows: Any, firmness: float = FIRMNESS) -> SoftDecay:
     >>> np.allclose(long.gains_, short.gains_)
     True
     """
-    moments, sources = collect(rows)
+    found = collect(rows)
+    moments = found.moments
     singular = moments.singular_values[moments.singular_values > 0]
     if len(singular) < 2:
         raise InputError(
@@ -40,6 +41,4 @@ def bend(rows: Any, firmness: float = FIRMNESS) -> SoftDecay:
     slope = firmness / (float(np.median(singular)) * math.sqrt(_ROWS / moments.n))
     # a/(1 − a²) = slope, solved without the difference of two large numbers.
     alpha = -2 * slope / (1 + math.hypot(1, 2 * slope))
-    fitted = SoftDecay(alpha, "shifted", reference_rows=_ROWS).fit(moments)
-    fitted.restore(fitted.arrays(), fitted.fitted_on_ | {"sources": sources})
-    return fitted
+    return SoftDecay(alpha, "shifted", reference_rows=_ROWS).fit_collected(found)

@@ -99,7 +99,7 @@ def try_space(
         weighted,
         compare(likeness, seed=seed, items="yardstick", resamples=500, swaps=999),
         finding,
-        geometry(collect(rows)[0]),
+        geometry(collect(rows).moments),
         kept(rows, repair.transform(rows)),
     )
 

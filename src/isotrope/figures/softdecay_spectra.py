@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     page=True,
     shows=(
         "Cumulative distribution of the singular values of all rows, divided by the largest, before (left) and after "
-        "(right) SoftDecay with its default α, for every layer."
+        "(right) SoftDecay with its default α in the form of the paper, for every layer."
     ),
     answers=f"{YAN}, Figs. 3 and 5 and 9 to 13, for all rows as one matrix",
     needs=("statistics",),
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def softdecay_spectra(run: RunData, figure: Figure) -> None:
     """Two panels of cumulative curves, exact by the moments."""
     before, after = figure.subplots(1, 2, sharey=True)
-    repair = SoftDecay()
+    repair = SoftDecay(form="paper")
     for layer, colour in zip(run.layers, layer_colours(len(run.layers)), strict=True):
         moments = run.summary(layer).moments
         draw_distribution(before, moments.singular_values, colour)

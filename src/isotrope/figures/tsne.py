@@ -40,7 +40,7 @@ def tsne(run: RunData, figure: Figure) -> None:
     spaces = {
         f"layer {run.name(run.layer)}": rows,
         "whitened": Whitening().fit_moments(summary.moments).transform(rows),
-        "SoftDecay": SoftDecay().fit_moments(summary.moments).transform(rows),
+        "SoftDecay": SoftDecay(form="paper").fit_moments(summary.moments).transform(rows),
     }
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap

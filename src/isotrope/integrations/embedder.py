@@ -14,7 +14,7 @@ from isotrope import __version__
 from isotrope.atomic import write_folder, write_text
 from isotrope.errors import InputError, MissingExtra
 from isotrope.integrations.fewer_blocks import drop_blocks
-from isotrope.integrations.linear_map import ALLOWED, affine_of, rounding, shift_weight_offset, weight_and_bias
+from isotrope.integrations.linear_map import ALLOWED, affine_of, divides, rounding, shift_weight_offset, weight_and_bias
 from isotrope.integrations.model_card import model_card
 from isotrope.integrations.sentence_transformers import add_module, dense, open_model, refuse_occupied
 from isotrope.integrations.transformer_files import write_transformer
@@ -99,6 +99,10 @@ def write_embedder(
         before.append(_word_weights(weights))
     before.append(Pooling(source.width, mode))
     after: list[Module] = [] if repair is None else _repaired(repair)
+    first, last = (False, False) if repair is None else divides(repair)
+    if first:
+        after.insert(0, Normalize())
+    normalize = normalize or last
     if normalize:
         after.append(Normalize())
 

@@ -12,7 +12,7 @@ import numpy as np
 from isotrope.atomic import write_arrays, write_atomically
 from isotrope.errors import InputError
 from isotrope.integrations.faiss import write_transform
-from isotrope.integrations.linear_map import affine_of, refuse_existing, weight_and_bias
+from isotrope.integrations.linear_map import affine_of, refuse_existing, warn_of_lengths, weight_and_bias
 from isotrope.integrations.onnx import OPSET, write_onnx
 from isotrope.registry import Registry
 from isotrope.repairs import Affine, Repair
@@ -58,6 +58,7 @@ def export(
 def write_numpy(repair: Repair | Affine, path: str | Path, *, overwrite: bool = False) -> None:
     """Write shift (d,), weight (d, k) and offset (k,), float64, as an npz file: x -> (x − shift) @ weight + offset."""
     refuse_existing(path, overwrite)
+    warn_of_lengths(repair, "numpy")
     arrays = affine_of(repair).arrays()
 
     def write(beside: Path) -> None:
@@ -70,6 +71,7 @@ def write_numpy(repair: Repair | Affine, path: str | Path, *, overwrite: bool = 
 def write_torch(repair: Repair | Affine, path: str | Path, *, overwrite: bool = False) -> None:
     """Write weight (k, d) and bias (k,), float32, as safetensors: the state of a torch `Linear(d, k)`."""
     refuse_existing(path, overwrite)
+    warn_of_lengths(repair, "torch")
     weight, bias = weight_and_bias(repair)
     write_arrays(Path(path).absolute(), {"weight": weight, "bias": bias})
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from isotrope.atomic import write_atomically
 from isotrope.errors import InputError, MissingExtra
-from isotrope.integrations.linear_map import refuse_existing, weight_and_bias
+from isotrope.integrations.linear_map import divides, refuse_existing, warn_of_lengths, weight_and_bias
 from isotrope.repairs import Affine, Repair
 
 
@@ -33,6 +33,7 @@ def in_front_of(index: Any, repair: Repair | Affine) -> Any:
     """A `faiss.IndexPreTransform` that repairs whatever is added to, or searched in, an index of repaired rows.
 
     index: of as many columns as the repair gives, empty, or holding rows repaired already; it is used, not copied.
+    A repair that divides rows by their length does so here too: an index by inner product then finds by cosine.
 
     >>> import faiss
     >>> import numpy as np
@@ -49,12 +50,23 @@ def in_front_of(index: Any, repair: Repair | Affine) -> Any:
         raise InputError(
             f"the index holds rows of width {index.d}, the repair gives {transform.d_out}; expected the same."
         )
-    return faiss.IndexPreTransform(transform, index)
+    before, after = divides(repair)
+    chain = [transform]
+    if before:
+        chain.insert(0, faiss.NormalizationTransform(transform.d_in))
+    if after:
+        chain.append(faiss.NormalizationTransform(transform.d_out))
+    whole = faiss.IndexPreTransform(chain.pop(), index)
+    for step in reversed(chain):
+        whole.prepend_transform(step)
+        whole.referenced_objects.append(step)  # the index holds no reference of its own
+    return whole
 
 
 def write_transform(repair: Repair | Affine, path: str | Path, *, overwrite: bool = False) -> None:
     """Write the `LinearTransform` as a file for `faiss.read_VectorTransform`, at once or not at all."""
     refuse_existing(path, overwrite)
+    warn_of_lengths(repair, "faiss")
     faiss, transform = _faiss(), linear_transform(repair)
     write_atomically(Path(path).absolute(), lambda beside: faiss.write_VectorTransform(transform, str(beside)))
 

@@ -38,6 +38,27 @@ def affine_of(repair: Repair | Affine) -> Affine:
     )
 
 
+def divides(repair: Repair | Affine) -> tuple[bool, bool]:
+    """Whether a repair divides rows by their length before its map, and after it; a bare map does neither.
+
+    >>> divides(Affine([0.0, 0.0], np.eye(2)))
+    (False, False)
+    """
+    way = "none" if isinstance(repair, Affine) else repair.normalizes_
+    return way in ("input", "both"), way in ("output", "both")
+
+
+def warn_of_lengths(repair: Repair | Affine, kind: str) -> None:
+    """Warn where a file of this kind holds the linear map of a repair that also divides rows by their length."""
+    places = [word for word, there in zip(("before", "after"), divides(repair), strict=True) if there]
+    if places:
+        warnings.warn(
+            f"the export {kind!r} holds the linear map alone; divide rows by their length {' and '.join(places)} it, "
+            "as transform does, or use the export 'onnx', which does so itself",
+            stacklevel=4,
+        )
+
+
 def weight_and_bias(repair: Repair | Affine) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """A transposed, (k, d), and c, (k,), as layers of networks hold them; warns where that costs digits in float32.
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from isotrope import __version__
 from isotrope.atomic import write_atomically
 from isotrope.errors import MissingExtra
-from isotrope.integrations.linear_map import affine_of, refuse_existing, shift_weight_offset
+from isotrope.integrations.linear_map import affine_of, divides, refuse_existing, shift_weight_offset
 from isotrope.repairs import Affine, Repair
 
 #: What the file asks of a runtime: operators as of ONNX 1.12, in the file format of the same release.
@@ -19,7 +21,7 @@ def to_onnx(repair: Repair | Affine) -> Any:
     """The map as a checked `onnx.ModelProto`: "rows", (n, d) float32, to "repaired", (n, k) float32, for any n.
 
     The shift is taken away before the product and not folded into a bias: beside a mean far larger than the spread,
-    float32 would lose digits.
+    float32 would lose digits. Rows are divided by their length where the repair does so.
 
     >>> model = to_onnx(Affine([1.0, 0.0], [[2.0], [3.0]]))
     >>> [node.op_type for node in model.graph.node]
@@ -27,17 +29,21 @@ def to_onnx(repair: Repair | Affine) -> Any:
     """
     onnx = _onnx()
     affine = affine_of(repair)
-    arrays = zip(("shift", "weight", "offset"), shift_weight_offset(repair), strict=True)
+    arrays = dict(zip(("shift", "weight", "offset"), shift_weight_offset(repair), strict=True))
     number = onnx.TensorProto.FLOAT
+    before, after = divides(repair)
+    nodes = _division(onnx, "rows", "unit_rows") if before else []
+    nodes.append(onnx.helper.make_node("Sub", ["unit_rows" if before else "rows", "shift"], ["moved"]))
+    nodes.append(onnx.helper.make_node("Gemm", ["moved", "weight", "offset"], ["image" if after else "repaired"]))
+    nodes += _division(onnx, "image", "repaired") if after else []
+    if before or after:
+        arrays["tiny"] = np.array(np.finfo(np.float32).tiny)
     graph = onnx.helper.make_graph(
-        [
-            onnx.helper.make_node("Sub", ["rows", "shift"], ["moved"]),
-            onnx.helper.make_node("Gemm", ["moved", "weight", "offset"], ["repaired"]),
-        ],
+        nodes,
         "repair",
         [onnx.helper.make_tensor_value_info("rows", number, ["n", affine.width])],
         [onnx.helper.make_tensor_value_info("repaired", number, ["n", affine.columns])],
-        [onnx.numpy_helper.from_array(array, name) for name, array in arrays],
+        [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()],
         doc_string="repaired = (rows - shift) weight + offset",
     )
     model = onnx.helper.make_model(
@@ -49,6 +55,16 @@ def to_onnx(repair: Repair | Affine) -> Any:
     )
     onnx.checker.check_model(model, full_check=True)
     return model
+
+
+def _division(onnx: Any, rows: str, name: str) -> list[Any]:
+    """Rows divided by their length; rows of zeros stay zeros."""
+    make = onnx.helper.make_node
+    return [
+        make("ReduceL2", [rows], [f"{name}_length"], axes=[1], keepdims=1),
+        make("Max", [f"{name}_length", "tiny"], [f"{name}_divisor"]),
+        make("Div", [rows, f"{name}_divisor"], [name]),
+    ]
 
 
 def write_onnx(repair: Repair | Affine, path: str | Path, *, overwrite: bool = False) -> None:

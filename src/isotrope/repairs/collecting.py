@@ -1,4 +1,4 @@
-"""Moments of whatever a repair is fitted on: rows in memory, files, any source, or moments that are there already."""
+"""What a linear repair is fitted on, from rows in memory, files, any source, or statistics that are there already."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from isotrope.atomic import read_arrays
 from isotrope.errors import InputError
 from isotrope.quantization.threads import threads
+from isotrope.repairs.fit_check import Lengths
+from isotrope.repairs.resolution import coarsest, narrowest, storage_type
 from isotrope.repairs.rows import is_tensor, matrix
 from isotrope.sources.arrays import ArraySource
-from isotrope.sources.batch import Batch, Layer, Source
-from isotrope.statistics import Block, Moments, Summary, block
+from isotrope.sources.batch import Batch, Layer, Rows, Source
+from isotrope.sources.blocks import dtype_label
+from isotrope.statistics import Block, Moments, Sample, Summary, block
 from isotrope.statistics.saved_arrays import name_file
 from isotrope.store import Run
 
@@ -25,38 +30,119 @@ from isotrope.store import Run
 _AHEAD = 4
 
 
-def collect(X: Any, *, of_unit_rows: bool = False) -> tuple[Moments, list[dict[str, Any]]]:
-    """Moments of rows in one pass and constant memory, and the descriptions of where they come from.
+#: Rows that are kept to try the repair on: enough to say how neighbours survive.
+SAMPLE = 2_000
 
-    X: rows (n, d), numpy, torch or a table; a path or list of paths to files of vectors; a source; or moments.
-    of_unit_rows: each row divided by its length first. Rows of float32 and narrower are multiplied in float32, a few
-    at a time, and summed up in float64: what that leaves uncertain, the moments know and count as zero.
-    `ArraySource(path, exact=True)` multiplies them in float64, in twice the time.
 
-    >>> import numpy as np
-    >>> collect(np.array([[1.0, 2.0], [3.0, 6.0]]))[0].mean.tolist()
+class Collected(NamedTuple):
+    """What a linear repair is fitted on.
+
+    moments: of the rows. sources: descriptions of where they come from. storage: the type in which they are stored.
+    lengths: of the rows as they came. sample: some of them as they came, None where only moments are known.
+    """
+
+    moments: Moments
+    sources: list[dict[str, Any]]
+    storage: str
+    lengths: Lengths
+    sample: Sample | None
+
+
+@dataclass(eq=False)
+class _Part:
+    """What some batches add: a value with `+`."""
+
+    moments: Moments
+    lengths: Lengths
+    sample: Sample
+
+    @classmethod
+    def empty(cls, width: int) -> _Part:
+        return cls(Moments.empty(width), Lengths(), Sample.empty(width, SAMPLE))
+
+    def __add__(self, other: _Part) -> _Part:
+        return _Part(self.moments + other.moments, self.lengths + other.lengths, self.sample + other.sample)
+
+    def add(self, rows: Block, moments: Moments) -> None:
+        """Take in rows as they came, and the moments of what is fitted on."""
+        self.moments += moments
+        self.lengths += Lengths.of(rows.norms)
+        self.sample.add(_without_tokens(rows))
+
+    def settle(self) -> None:
+        """Put the sample in order."""
+        self.sample.settle()
+
+
+def collect(X: Any, *, of_unit_rows: bool = False) -> Collected:
+    """Moments, lengths and a sample of rows in one pass and constant memory, and where the rows come from.
+
+    X: rows (n, d), numpy, torch or a table; a path or list of paths to files of vectors; a source; moments; or the
+    summary that a scan has left. of_unit_rows: moments of the rows divided by their length. Rows of float32 and
+    narrower are multiplied in float32, a few at a time, and summed up in float64: what that leaves uncertain, the
+    moments know and count as zero. `ArraySource(path, exact=True)` multiplies them in float64, in twice the time.
+
+    >>> collect(np.array([[1.0, 2.0], [3.0, 6.0]])).moments.mean.tolist()
     [2.0, 4.0]
     """
-    if isinstance(X, Moments):
+    if isinstance(X, (Moments, Summary)):
         if of_unit_rows:
             raise InputError("moments of rows do not say those of unit rows; fit on the rows, or with normalize=False.")
-        return X, []
+        return _of_statistics(X)
     source, described = source_of(X)
-    prepared = _unit if of_unit_rows else _as_they_are
+    prepare = _unit if of_unit_rows else _as_they_are
     elsewhere = getattr(source, "summed", None)
+    part: _Part
     if elsewhere is not None:
-        moments: Moments = elsewhere(partial(_moments, source.width, prepared))
+        part = elsewhere(partial(_part, source.width, prepare))
     else:
-        moments = Moments.empty(source.width)
-        for part in _side_by_side(source, prepared):
-            moments += part
+        part = _Part.empty(source.width)
+        for rows, found in _side_by_side(source, prepare):
+            part.add(rows, found)
+    moments = part.moments
     if moments.nonfinite:
         total = moments.n + moments.zero + moments.nonfinite
         raise InputError(
             f"{moments.nonfinite:,} of {total:,} rows hold NaN or inf, expected numbers: correct or remove them, "
             "or fit on Moments, which leave them out."
         )
-    return moments, [source.describe()] if described else []
+    part.settle()
+    sources = [source.describe()] if described else []
+    storage = storage_type(moments, sources) if described else stored_as(X)
+    return Collected(moments, sources, narrowest(part.sample.values, storage), part.lengths, part.sample)
+
+
+def _of_statistics(X: Moments | Summary) -> Collected:
+    if isinstance(X, Moments):
+        return Collected(X, [], storage_type(X), Lengths.from_moments(X), None)
+    if X.sample is None:
+        return _of_statistics(X.moments)
+    rows = X.sample.block()
+    storage = narrowest(rows.values, storage_type(X.moments))
+    return Collected(X.moments, [], storage, Lengths.of(rows.norms), sample_of(rows))
+
+
+def sample_of(rows: Block) -> Sample:
+    """A small sample of rows, to try a repair on."""
+    sample = Sample.empty(rows.values.shape[1], SAMPLE)
+    sample.add(_without_tokens(rows))
+    return sample
+
+
+def _without_tokens(rows: Block) -> Block:
+    """The same rows, of which only the sequence is known: samples of several sources can then be joined."""
+    return replace(rows, rows=Rows(rows.rows.sequence))
+
+
+def stored_as(rows: Any) -> str:
+    """The storage type of rows in memory.
+
+    >>> stored_as(np.ones((2, 2), np.int8)), stored_as([[1.0, 2.0]])
+    ('int8', 'float64')
+    """
+    if is_tensor(rows):
+        return coarsest([str(rows.dtype).removeprefix("torch.")])
+    return coarsest([dtype_label(np.asarray(rows).dtype)])
 
 
 def saved_moments(run: str | Path, layer: Layer | None = None) -> Moments:
@@ -88,24 +174,27 @@ def _read(path: Path) -> Summary:
         return Summary.from_arrays(read_arrays(path))
 
 
-def _moments(width: int, prepared: Callable[[Block], Block], batches: Iterable[Batch], _: Any) -> Moments:
-    """Moments of the rows of some batches, each of one layer or, where nothing could be used, of none."""
-    moments = Moments.empty(width)
+def _part(width: int, prepare: Callable[[Block], Block], batches: Iterable[Batch], _: Any) -> _Part:
+    """What some batches add, each of one layer or, where nothing could be used, of none."""
+    part = _Part.empty(width)
     for batch in batches:
-        for rows in batch.layers.values():
-            moments += Moments.of(prepared(block(rows, batch.rows)))
-    return moments
+        for found in batch.layers.values():
+            rows = block(found, batch.rows)
+            part.add(rows, Moments.of(prepare(rows)))
+    part.settle()
+    return part
 
 
-def _side_by_side(source: Source, prepared: Callable[[Block], Block]) -> Iterator[Moments]:
-    """Moments of each batch in the batches' order, worked out beside each other while the next ones are read."""
+def _side_by_side(source: Source, prepare: Callable[[Block], Block]) -> Iterator[tuple[Block, Moments]]:
+    """Rows and moments of each batch in the batches' order, worked out beside each other while the next are read."""
 
-    def of(batch: Batch) -> Moments:
-        (rows,) = batch.layers.values()
-        return Moments.of(prepared(block(rows, batch.rows)))
+    def of(batch: Batch) -> tuple[Block, Moments]:
+        (found,) = batch.layers.values()
+        rows = block(found, batch.rows)
+        return rows, Moments.of(prepare(rows))
 
     with threads() as pool:
-        begun: deque[Future[Moments]] = deque()
+        begun: deque[Future[tuple[Block, Moments]]] = deque()
         for batch in source.batches():
             if batch.layers:  # none where nothing could be used
                 begun.append(pool.submit(of, batch))

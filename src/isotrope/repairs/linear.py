@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.repairs.affine import Affine
-from isotrope.repairs.collecting import collect
+from isotrope.repairs.collecting import Collected, collect
+from isotrope.repairs.fit_check import FitCheck, Lengths
 from isotrope.repairs.repair import Map, Repair
-from isotrope.statistics import Moments
+from isotrope.repairs.resolution import Storage, coarsest, storage_type
+from isotrope.statistics import Moments, Sample
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -21,11 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The map that moments lead to, the strength of each direction, (r,), and what it is multiplied by, (r,)."""
+    """The map that moments lead to, the strength of each direction, (r,), and what it is multiplied by, (r,).
+
+    left_alone: how many of the directions are too weak for the rows' storage type, and were left alone.
+    """
 
     affine: Affine
     spectrum: NDArray[np.float64]
     gains: NDArray[np.float64]
+    left_alone: int = 0
 
 
 class LinearRepair(Repair):
@@ -38,9 +44,11 @@ class LinearRepair(Repair):
     moments_: Moments
     _solution: Solution | None
     _sources: list[dict[str, Any]]
+    _storage: str
+    _lengths: Lengths
 
-    def solve(self, moments: Moments) -> Solution:
-        """The repair that follows from moments: a pure function of them and of the parameters."""
+    def solve(self, moments: Moments, storage: Storage) -> Solution:
+        """The repair that follows from moments: a pure function of them, the rows' storage and the parameters."""
         raise NotImplementedError
 
     @property
@@ -49,30 +57,49 @@ class LinearRepair(Repair):
         return False
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit on rows (n, d), a path, a source or moments, and forget what was fitted before. y: ignored."""
-        moments, sources = collect(X, of_unit_rows=self._of_unit_rows)
-        self.fit_moments(moments, sources)
+        """Fit on rows (n, d), a path, a source, moments or a summary, and forget earlier fits. y: ignored."""
+        self.fit_collected(collect(X, of_unit_rows=self._of_unit_rows))
+        self._note_names(X)
+        return self
+
+    def fit_unit_rows(self, X: Any) -> Self:
+        """Fit on rows divided by their length; `transform` then divides rows by their length, before and after."""
+        self.fit_collected(collect(X, of_unit_rows=True), normalize="both")
         self._note_names(X)
         return self
 
     def fit_moments(self, moments: Moments, sources: Sequence[dict[str, Any]] = ()) -> Self:
         """Fit on moments, of what the kind of repair is fitted on. sources: plain data on where their rows are from."""
-        solution = self.solve(moments)
-        self.moments_, self._sources, self._solution = moments.copy(), list(sources), solution
+        storage, lengths = storage_type(moments, sources), Lengths.from_moments(moments)
+        return self.fit_collected(Collected(moments, list(sources), storage, lengths, None))
+
+    def fit_collected(self, found: Collected, normalize: str | None = None) -> Self:
+        """Fit on what was collected; normalize: where rows are divided by their length, by default as they require."""
+        unit_rows = self._of_unit_rows or normalize == "both"
+        solution = self.solve(found.moments, _storage(found.storage, found.lengths, unit_rows))
+        self.moments_, self._sources, self._solution = found.moments.copy(), list(found.sources), solution
+        self._storage, self._lengths = found.storage, found.lengths
+        self._remember(found.sample, normalize or ("output" if found.lengths.unit else "none"))
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add rows to those fitted on so far; the map is worked out when it is next needed. y: ignored."""
-        moments, sources = collect(X, of_unit_rows=self._of_unit_rows)
-        if not self.__sklearn_is_fitted__():
-            self.moments_, self._sources = moments.copy(), sources
+        begun = self.__sklearn_is_fitted__()
+        divided = begun and self.normalizes_ == "both"
+        found = collect(X, of_unit_rows=self._of_unit_rows or divided)
+        if not begun:
+            self.moments_, self._sources = found.moments.copy(), found.sources
+            self._storage, self._lengths, sample = found.storage, found.lengths, found.sample
             self._note_names(X)
         else:
-            self._refuse_other_width(moments)
+            self._refuse_other_width(found.moments)
             self._check_names(X)
-            self.moments_ += moments
-            self._sources = self._sources + sources
+            self.moments_ += found.moments
+            self._sources = self._sources + found.sources
+            self._storage = coarsest([self._storage, found.storage])
+            self._lengths, sample = self._lengths + found.lengths, _joined(self._sample, found.sample)
         self._solution = None
+        self._remember(sample, "both" if divided else "output" if self._lengths.unit else "none")
         return self
 
     def _refuse_other_width(self, moments: Moments) -> None:
@@ -88,7 +115,8 @@ class LinearRepair(Repair):
     def _solved(self) -> Solution:
         self._refuse_unfitted()
         if self._solution is None:
-            self._solution = self.solve(self.moments_)
+            storage = _storage(self._storage, self._lengths, self._of_unit_rows or self.normalizes_ == "both")
+            self._solution = self.solve(self.moments_, storage)
         return self._solution
 
     @property
@@ -113,22 +141,53 @@ class LinearRepair(Repair):
         return self._solved().gains
 
     @property
+    def left_alone_(self) -> int:
+        """How many directions are weaker than the rounding of the rows' storage type, and are left alone."""
+        return self._solved().left_alone
+
+    @property
     def map_(self) -> Map:
         """What is done to rows."""
         return self.affine_
+
+    @property
+    def fit_check_(self) -> FitCheck | None:
+        """What rows are compared with, None where the fit does not tell."""
+        m, divided = self.moments_, self._of_unit_rows or self.normalizes_ in ("input", "both")
+        if not self._lengths.rows or m.n == 0:
+            return None
+        lengths = Lengths(m.n, 1.0, 1.0) if divided else self._lengths
+        return FitCheck(lengths, m.mean, float(np.sqrt(m.scatter.trace() / m.n)), divided)
+
+    def name_sources(self, sources: list[dict[str, Any]]) -> None:
+        """Say where the rows of the fit are from, and with that how they are stored."""
+        self._refuse_unfitted()
+        self._sources = list(sources)
+        storage = coarsest([self._storage, storage_type(self.moments_, sources)])
+        if storage != self._storage:
+            self._storage, self._solution, self._query_rounding = storage, None, None
 
     @property
     def fitted_on_(self) -> dict[str, Any]:
         """What it was fitted on: rows, rows left out, and the sources that say what they are."""
         self._refuse_unfitted()
         m = self.moments_
-        return {"rows": m.n, "zero_rows": m.zero, "nonfinite_rows": m.nonfinite, "sources": self._sources}
+        return {
+            "rows": m.n,
+            "zero_rows": m.zero,
+            "nonfinite_rows": m.nonfinite,
+            "storage": self._storage,
+            "lengths": self._lengths.to_dict(),
+            "sources": self._sources,
+        }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole fitted state as named arrays: the moments too, so that a loaded repair can be fitted further."""
         solution = self._solved()
         moments = {f"moments.{name}": array for name, array in self.moments_.arrays().items()}
-        return moments | solution.affine.arrays() | {"spectrum": solution.spectrum, "gains": solution.gains}
+        left_alone = np.array([solution.left_alone], dtype=np.int64)
+        directions = {"spectrum": solution.spectrum, "gains": solution.gains, "left_alone": left_alone}
+        return moments | solution.affine.arrays() | directions
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], fitted_on: Mapping[str, Any]) -> None:
         """Take over the fitted state that `arrays` and `fitted_on_` returned."""
@@ -136,7 +195,20 @@ class LinearRepair(Repair):
         moments = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
         self.moments_ = Moments.from_arrays(moments)
         self._sources = list(fitted_on["sources"])
-        self._solution = Solution(Affine.from_arrays(arrays), arrays["spectrum"], arrays["gains"])
+        self._storage = fitted_on.get("storage") or storage_type(self.moments_, self._sources)
+        self._lengths = Lengths.from_dict(fitted_on.get("lengths"))
+        left_alone = int(arrays["left_alone"][0]) if "left_alone" in arrays else 0  # not known before 0.2
+        self._solution = Solution(Affine.from_arrays(arrays), arrays["spectrum"], arrays["gains"], left_alone)
+
+
+def _storage(kind: str, lengths: Lengths, divided: bool) -> Storage:
+    """How rows are stored; divided: by their length, which makes steps of integers smaller."""
+    return Storage(kind, float(np.exp(-lengths.mean_log)) if divided else 1.0)
+
+
+def _joined(one: Sample | None, other: Sample | None) -> Sample | None:
+    """Both samples as one, None where rows of either are not known."""
+    return None if one is None or other is None else one + other
 
 
 def refuse_without_spread(m: Moments) -> None:

@@ -14,7 +14,11 @@ from isotrope.errors import InputError
 from isotrope.registry import Registry
 from isotrope.repairs import saved
 from isotrope.repairs.estimator import Estimator
+from isotrope.repairs.fit_check import FitCheck
+from isotrope.repairs.query_rounding import NEAREST, QueryRounding, measure_query_rounding
 from isotrope.repairs.rows import matrix, refuse_width
+from isotrope.repairs.unit_length import Normalized, refuse_way
+from isotrope.statistics import Sample
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -39,11 +43,26 @@ class Map(Protocol):
 
 
 class Repair(Estimator):
-    """Fitted once, applied to rows never seen; a kind of repair says how to fit, its map, and its arrays."""
+    """Fitted once, applied to rows never seen; a kind of repair says how to fit, its map, and its arrays.
+
+    Fitted on rows of length 1, it gives rows of length 1: an index by inner product stays one by cosine. `normalizes_`
+    says so, and can be set; `map_` is the bare map.
+    """
 
     name: str
+    _sample: Sample | None = None
+    _query_rounding: QueryRounding | None = None
+    _normalizes: str = "none"
 
     def fit(self, X: Any, y: Any = None) -> Self:
+        raise NotImplementedError
+
+    def fit_unit_rows(self, X: Any) -> Self:
+        """Fit on rows divided by their length; `transform` then divides rows by their length, before and after."""
+        raise NotImplementedError
+
+    def name_sources(self, sources: list[dict[str, Any]]) -> None:
+        """Say where the rows of the fit are from, where what it was fitted on does not."""
         raise NotImplementedError
 
     @property
@@ -64,13 +83,57 @@ class Repair(Estimator):
         """Take over the fitted state that `arrays` and `fitted_on_` returned."""
         raise NotImplementedError
 
+    @property
+    def normalizes_(self) -> str:
+        """Where rows are divided by their length: "none", "input" (before the map), "output" (after it) or "both"."""
+        self._refuse_unfitted()
+        return self._normalizes
+
+    @normalizes_.setter
+    def normalizes_(self, way: str) -> None:
+        refuse_way(way)
+        self._normalizes, self._query_rounding = way, None
+
+    @property
+    def applied_map_(self) -> Normalized:
+        """What `transform` does to rows: the map, with rows divided by their length as `normalizes_` says."""
+        return Normalized(self.map_, self.normalizes_)
+
+    @property
+    def fit_check_(self) -> FitCheck | None:
+        """What rows are compared with, None where the fit does not tell."""
+        raise NotImplementedError
+
+    def find_mismatch(self, X: Any) -> str | None:
+        """How rows, (n, d), differ in length or mean from those that it was fitted on, None where they do not."""
+        check = self.fit_check_
+        return None if check is None else check.find_mismatch(X)
+
+    @property
+    def query_rounding_(self) -> QueryRounding | None:
+        """How the nearest rows survive rounding of queries, on rows of the fit; None where none were kept."""
+        if self._query_rounding is None and self._sample is not None and self._sample.n >= NEAREST + 2:
+            self._query_rounding = measure_query_rounding(self, self._sample.values)
+        return self._query_rounding
+
+    def _remember(self, sample: Sample | None, normalizes: str) -> None:
+        """Keep what a fit leaves beside the map."""
+        self._sample, self._query_rounding, self._normalizes = sample, None, normalizes
+
     def transform(self, X: Any) -> Any:
-        """Repaired rows, (n, d) -> (n, k): numpy to numpy, torch to torch, each float type to itself."""
+        """Repaired rows, (n, d) -> (n, k): numpy to numpy, torch to torch, each float type to itself.
+
+        Rows that differ much in length or mean from those of the fit are warned of.
+        """
         self._refuse_unfitted()
         rows = matrix(X)
         self._check_names(X)
         refuse_width(rows, self.n_features_in_, type(self).__name__)
-        return self._as_asked(self.map_(rows), X)
+        repaired = self.applied_map_(rows)
+        if mismatch := self.find_mismatch(rows):
+            kind = type(self).__name__
+            warnings.warn(f"these rows are unlike those that {kind} was fitted on: {mismatch}", stacklevel=2)
+        return self._as_asked(repaired, X)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit to rows and repair them."""
@@ -79,7 +142,7 @@ class Repair(Estimator):
     def inverse_transform(self, Z: Any) -> Any:
         """Rows before their repair, (n, k) -> (n, d), where nothing was lost."""
         self._refuse_unfitted()
-        return self.map_.inverse()(Z)
+        return self.applied_map_.inverse()(Z)
 
     @property
     def n_features_in_(self) -> int:
@@ -95,12 +158,15 @@ class Repair(Estimator):
         """Write the fitted repair into a folder: safetensors and config.json, at once or not at all."""
         self._refuse_unfitted()
         names = getattr(self, "feature_names_in_", None)
+        rounding = self.query_rounding_
         facts = {
             "repair": self.name,
             "parameters": self.get_params(),
             "width": self.map_.width,
             "columns": self.map_.columns,
             "fitted_on": self.fitted_on_,
+            "normalize": self.normalizes_,
+            "query_rounding": None if rounding is None else rounding.to_dict(),
             "feature_names": None if names is None else list(names),
         }
         saved.write(folder, facts, self.arrays(), overwrite=overwrite)
@@ -155,6 +221,9 @@ def _restored(
             )
     found = REPAIRS.get(facts["repair"])(**facts["parameters"])
     found.restore(arrays, facts["fitted_on"])
+    found.normalizes_ = facts.get("normalize", "none")  # 0.1 never divided
+    if rounding := facts.get("query_rounding"):
+        found._query_rounding = QueryRounding(**rounding)
     if facts["feature_names"] is not None:
         found.feature_names_in_ = np.array(facts["feature_names"], dtype=object)
     return found

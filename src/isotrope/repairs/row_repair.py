@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.repairs.collecting import source_of
+from isotrope.repairs.collecting import sample_of, source_of, stored_as
+from isotrope.repairs.fit_check import FitCheck, Lengths
 from isotrope.repairs.repair import Map, Repair
-from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite
+from isotrope.repairs.resolution import coarsest
+from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, unit
 from isotrope.sources.batch import Batch
 from isotrope.statistics import Moments, Sample, Summary, block
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 #: Rows that are taken of files and sources, whose number may be any: enough for clusters and for a flow.
 SAMPLE = 20_000
+
+#: The name of the mean of the rows among the saved arrays.
+_CENTRE = "fit_mean"
 
 #: Beyond this the square of a number leaves float64's range.
 _LARGEST = 1e140
@@ -47,6 +52,7 @@ class RowRepair(Repair, Generic[M]):
     """
 
     _kind: ClassVar[type[Any]]
+    _centre: NDArray[np.float64] | None = None
     seed: int
 
     def _fitted(self, rows: NDArray[np.floating[Any]]) -> M:
@@ -55,8 +61,16 @@ class RowRepair(Repair, Generic[M]):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to rows (n, d), to a `Sample`, or to a sample of 20,000 rows of files or a source. y: ignored."""
-        rows, sources = _gathered(X, self.seed)
-        refuse_nonfinite(rows)
+        return self._fit(X, divided=False)
+
+    def fit_unit_rows(self, X: Any) -> Self:
+        """Fit to rows divided by their length; `transform` then divides rows by their length, before and after."""
+        return self._fit(X, divided=True)
+
+    def _fit(self, X: Any, *, divided: bool) -> Self:
+        given, sources = _gathered(X, self.seed)
+        refuse_nonfinite(given)
+        rows = unit(given) if divided else given
         lengths = np.abs(rows).max(axis=1, initial=0.0)
         if not float(lengths.max(initial=0.0)) < _LARGEST:
             raise InputError(f"got numbers beyond {_LARGEST:g}, whose squares are no numbers; scale the rows down.")
@@ -70,8 +84,18 @@ class RowRepair(Repair, Generic[M]):
                 "give rows that differ."
             )
         self._map = self._fitted(kept)
-        zero = len(rows) - len(kept)
-        self._fitted_on = {"rows": len(kept), "zero_rows": zero, "nonfinite_rows": 0, "sources": sources}
+        lengths = Lengths.of(np.linalg.norm(kept.astype(np.float64), axis=1))
+        self._centre = kept.mean(axis=0, dtype=np.float64)
+        self._fitted_on = {
+            "rows": len(kept),
+            "zero_rows": len(rows) - len(kept),
+            "nonfinite_rows": 0,
+            "storage": _storage(X, sources),
+            "lengths": lengths.to_dict(),
+            "spread": float(np.sqrt(np.square(kept - self._centre).sum(axis=1).mean())),
+            "sources": sources,
+        }
+        self._remember(sample_of(block(given)), "both" if divided else "output" if lengths.unit else "none")
         self._note_names(X)
         return self
 
@@ -84,20 +108,42 @@ class RowRepair(Repair, Generic[M]):
         self._refuse_unfitted()
         return self._map
 
+    def name_sources(self, sources: list[dict[str, Any]]) -> None:
+        """Say where the rows of the fit are from."""
+        self._refuse_unfitted()
+        self._fitted_on["sources"] = list(sources)
+
     @property
     def fitted_on_(self) -> dict[str, Any]:
         """What it was fitted on, as plain data."""
         self._refuse_unfitted()
         return dict(self._fitted_on)
 
+    @property
+    def fit_check_(self) -> FitCheck | None:
+        """What rows are compared with, None where the fit does not tell."""
+        lengths = Lengths.from_dict(self._fitted_on.get("lengths"))
+        if self._centre is None or not lengths.rows:
+            return None
+        divided = self.normalizes_ in ("input", "both")
+        return FitCheck(lengths, self._centre, self._fitted_on["spread"], divided)
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole fitted state as named arrays, for saving."""
-        return self.map_.arrays()
+        return self.map_.arrays() | ({} if self._centre is None else {_CENTRE: self._centre})
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], fitted_on: Mapping[str, Any]) -> None:
         """Take over the fitted state that `arrays` and `fitted_on_` returned."""
         self._map = self._kind.from_arrays(arrays)
         self._fitted_on = dict(fitted_on)
+        self._centre = arrays.get(_CENTRE)
+
+
+def _storage(X: Any, sources: list[dict[str, Any]]) -> str:
+    """The type in which rows are stored, as far as it is known."""
+    if isinstance(X, Sample):
+        return coarsest([str(X.values.dtype)])
+    return coarsest(str(sources[0].get("dtype", "float32")).split(", ")) if sources else stored_as(X)
 
 
 def _gathered(X: Any, seed: int) -> tuple[NDArray[np.floating[Any]], list[dict[str, Any]]]:

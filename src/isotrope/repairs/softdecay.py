@@ -13,6 +13,7 @@ from isotrope.repairs.affine import Affine
 from isotrope.repairs.collecting import collect
 from isotrope.repairs.linear import LinearRepair, Solution, refuse_without_spread
 from isotrope.repairs.repair import Map, repair
+from isotrope.repairs.resolution import Storage, find_resolved
 from isotrope.repairs.spectrum import singular
 from isotrope.repairs.unit_rows import OfUnitRows
 from isotrope.statistics import Moments
@@ -30,13 +31,13 @@ _NOTHING = 1e-100
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def soft_decay(values: Vector, alpha: float, form: str = "paper") -> Vector:
+def soft_decay(values: Vector, alpha: float, form: str = "shifted") -> Vector:
     """f(x) = −ln(1 − α(x + α))/α of singular values, before the largest is put back in its place; x itself at α = 0.
 
     form: "paper" (the formula; below a = −α it is negative, below a − 1/a undefined), "clipped" (never negative) or
     "shifted" (f − f(0), for 0 < a < 1). Paper: Yan et al. 2022, Eq. 2.
 
-    >>> soft_decay(np.array([0.6, 5.0]), -0.6).round(12).tolist() == [0.0, round(np.log(3.64) / 0.6, 12)]
+    >>> soft_decay(np.array([0.6, 5.0]), -0.6, "paper").round(12).tolist() == [0.0, round(np.log(3.64) / 0.6, 12)]
     True
     """
     a = -alpha
@@ -57,17 +58,21 @@ class SoftDecay(LinearRepair):
     the rows as they are, which grow with their number, as the paper does; r bends σ·√(r/n), alike for any n. tolerance:
     singular values at or below this share of the largest stay zero, by default max(n, d) times float64's epsilon; what
     the accumulated products cannot tell from zero does so in any case. Directions in which no row lies become zero.
-    normalize: divide rows by their length first, at fit and at transform. Paper: Yan et al. 2022.
+    Directions above it that are weaker than the rounding of the rows' storage type are left alone: their gain is 1.
+    normalize: divide rows by their length first, at fit and at transform. Paper: Yan et al. 2022, which uses the form
+    "paper".
 
     >>> rows = np.diag([8.0, 4.0, 1.0])
     >>> np.diag(SoftDecay(alpha=-0.6).fit_transform(rows)).round(2).tolist()
+    [8.0, 5.82, 2.47]
+    >>> np.diag(SoftDecay(alpha=-0.6, form="paper").fit_transform(rows)).round(2).tolist()
     [8.0, 5.25, 1.02]
     """
 
     def __init__(
         self,
         alpha: float = -0.6,
-        form: str = "paper",
+        form: str = "shifted",
         *,
         reference_rows: int | None = None,
         tolerance: float | None = None,
@@ -79,7 +84,7 @@ class SoftDecay(LinearRepair):
         self.tolerance = tolerance
         self.normalize = normalize
 
-    def solve(self, moments: Moments) -> Solution:
+    def solve(self, moments: Moments, storage: Storage) -> Solution:
         """The map from the right singular vectors; `spectrum` is what was bent."""
         self._refuse_parameters()
         if moments.n == 0 and moments.zero:  # a matrix of zeros stays as it is
@@ -89,12 +94,15 @@ class SoftDecay(LinearRepair):
         tolerance = max(moments.n, moments.d) * _EPS if self.tolerance is None else self.tolerance
         kept = values > tolerance * values[0]
         values, directions = values[kept], directions[:, kept]
+        resolved = find_resolved(values / np.sqrt(moments.n), directions, moments, storage)
         if self.reference_rows is not None:
             values = values * np.sqrt(self.reference_rows / moments.n)
-        refuse_outside(values, self.alpha, self.form)
-        bent = soft_decay(values, self.alpha, self.form)
-        gains = (values[0] / bent[0]) * (bent / values)
-        return Solution(Affine(np.zeros(moments.d), (directions * gains) @ directions.T), values, gains)
+        bendable = np.where(resolved, values, values[0])  # the strongest direction has the gain 1
+        refuse_outside(bendable[[0, bendable.argmin()]], self.alpha, self.form)
+        bent = soft_decay(bendable, self.alpha, self.form)
+        gains = (values[0] / bent[0]) * (bent / bendable)
+        weight = (directions * gains) @ directions.T
+        return Solution(Affine(np.zeros(moments.d), weight), values, gains, int(np.count_nonzero(~resolved)))
 
     @property
     def _of_unit_rows(self) -> bool:
@@ -123,7 +131,10 @@ class SoftDecay(LinearRepair):
         if self.tolerance is not None and not 0.0 <= self.tolerance < 1.0:
             raise InputError(f"tolerance is {self.tolerance}, expected a share of the largest value, 0 to below 1.")
         if self.form == "shifted" and not -1.0 < self.alpha < 0.0:
-            raise InputError(f"alpha is {self.alpha}, expected −1 < alpha < 0 for the form 'shifted'.")
+            raise InputError(
+                f"alpha is {self.alpha}, expected −1 < alpha < 0 for the form 'shifted'; "
+                "the forms 'clipped' and 'paper' take any alpha below 0."
+            )
         if not -np.inf < self.alpha <= 0.0:
             raise InputError(
                 f"alpha is {self.alpha}, expected alpha < 0 (0 changes nothing) for the form {self.form!r}."
@@ -165,13 +176,13 @@ def search_alpha(
     >>> search_alpha(rows, lambda found: -abs(found.alpha + 0.5)).alpha
     -0.4
     """
-    moments, _ = collect(X, of_unit_rows=bool(parameters.get("normalize", False)))
+    collected = collect(X, of_unit_rows=bool(parameters.get("normalize", False)))
     best: tuple[float, SoftDecay] | None = None
     refused: InputError | None = None
     for alpha in alphas:
         candidate = SoftDecay(alpha, **parameters)
         try:
-            candidate.fit_moments(moments)
+            candidate.fit_collected(collected)
         except InputError as error:
             refused = error
             continue

@@ -8,6 +8,7 @@ from isotrope.errors import InputError
 from isotrope.repairs.affine import Affine
 from isotrope.repairs.linear import LinearRepair, Solution, refuse_without_spread
 from isotrope.repairs.repair import repair
+from isotrope.repairs.resolution import Storage, find_resolved, leave_alone
 from isotrope.repairs.spectrum import principal
 from isotrope.statistics import Moments
 
@@ -21,6 +22,7 @@ class Whitening(LinearRepair):
     n_components: only the first k directions, each with its largest coordinate positive. strength: s in [0, 1]. form:
     "pca" gives k columns, "zca" turns them back into the rows' own coordinates, U_k S_k^{−s/2} U_kᵀ. tolerance:
     variances at or below this share of the largest are dropped; without one, those that rounding cannot tell from zero.
+    Directions above it that are weaker than the rounding of the rows' storage type get the gain of the strongest one.
     Papers: Su et al. 2021, Huang et al. 2021.
 
     >>> rows = np.random.default_rng(0).normal(size=(50, 3)) @ np.diag([9.0, 1.0, 0.1])
@@ -41,7 +43,7 @@ class Whitening(LinearRepair):
         self.form = form
         self.tolerance = tolerance
 
-    def solve(self, moments: Moments) -> Solution:
+    def solve(self, moments: Moments, storage: Storage) -> Solution:
         """The map from the covariance's eigenvectors."""
         self._refuse_parameters(moments)
         values, directions = principal(moments)
@@ -55,12 +57,14 @@ class Whitening(LinearRepair):
                 f"{moments.n:,} rows of width {moments.d} have no more directions than that."
             )
         k = self.n_components or rank
-        gains = variances[:k] ** (-self.strength / 2)
+        resolved = find_resolved(np.sqrt(variances[:k]), directions[:, :k], moments, storage)
+        gains = leave_alone(variances[:k] ** (-self.strength / 2), resolved)
         weight = directions[:, :k] * gains
         if self.form == "zca":
             weight = weight @ directions[:, :k].T
-        dropped = np.zeros(len(variances) - k)
-        return Solution(Affine(moments.mean, weight), np.sqrt(variances), np.concatenate([gains, dropped]))
+        every = np.concatenate([gains, np.zeros(len(variances) - k)])  # zero where a direction is dropped
+        left_alone = int(np.count_nonzero(~resolved))
+        return Solution(Affine(moments.mean, weight), np.sqrt(variances), every, left_alone)
 
     def _refuse_parameters(self, m: Moments) -> None:
         if self.form not in FORMS:

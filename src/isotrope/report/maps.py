@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.drawing.tsne import tsne
-from isotrope.errors import InputError
 from isotrope.repairs import SoftDecay
-from isotrope.repairs.softdecay import refuse_outside, soft_decay
+from isotrope.repairs.softdecay import soft_decay
 from isotrope.report.directions import Directions
 
 Points = NDArray[np.float32]
@@ -20,12 +19,8 @@ MOST_PLACED = 3_000
 
 
 def bent(found: Directions) -> tuple[SoftDecay, NDArray[np.float64]]:
-    """SoftDecay as it comes, or shifted where the rows are too short for the paper's formula; and its gains, (s,)."""
+    """SoftDecay with its defaults, and its gains, (s,)."""
     repair = SoftDecay()
-    try:
-        refuse_outside(found.singular, repair.alpha, repair.form)
-    except InputError:
-        repair = SoftDecay(form="shifted")
     values = soft_decay(found.singular, repair.alpha, repair.form)
     return repair, found.singular[0] / values[0] * values / found.singular
 

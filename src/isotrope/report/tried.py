@@ -25,7 +25,7 @@ def settings() -> list[LinearRepair]:
     """The repairs that are tried."""
     return [
         Centering(),
-        *(SoftDecay(alpha) for alpha in ALPHAS),
+        *(SoftDecay(alpha) for alpha in ALPHAS if alpha > -1),  # the form "shifted" ends there
         *(Whitening(strength=strength) for strength in STRENGTHS),
         AllButTheTop(),
     ]

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -28,6 +29,7 @@ from isotrope.sources.blocks import (
     listing,
     pick,
 )
+from isotrope.sources.other_columns import array_columns
 
 #: The limit of the safetensors library itself, checked before anything of that size is allocated.
 MAX_SAFETENSORS_HEADER = 100_000_000
@@ -118,6 +120,9 @@ def blocks_of(path: Path, entries: dict[str, Entry], column: str | None, group_b
             f"{path} [{group_by}] is {groups}, expected ({rows},) integers to group by, one per row: "
             "number the groups, or use a parquet file, whose columns may hold text."
         )
+    if len(blocks) == 1 and len(entries) > 1:
+        (name,) = _choose(path, entries, column)
+        return [replace(blocks[0], columns=partial(array_columns, entries, name))]
     return blocks
 
 

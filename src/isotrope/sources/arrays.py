@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
+from isotrope.row_files import Columns
 from isotrope.sources.archives import open_npz
 from isotrope.sources.array_files import open_hdf5, open_npy, open_safetensors, refuse_names
 from isotrope.sources.bad_files import refuse_choice, whole_files
 from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.sources.blocks import NARROW, Block, Entry, Piece, dtype_label, entry_block, readable
 from isotrope.sources.groups import Groups
+from isotrope.sources.other_columns import join_columns
 from isotrope.sources.provenance import file_facts
 from isotrope.sources.remote import facts_of, files_of, is_url, open_url
 from isotrope.sources.sharding import batches_per_shard
@@ -107,6 +109,12 @@ class ArraySource:
     def store(self) -> Store | None:
         """The store that all rows are from, None for files and arrays."""
         return next(iter(self._stores.values())) if len(self._stores) == len(self._blocks) == 1 else None
+
+    @property
+    def columns(self) -> Columns | None:
+        """What stands beside the rows in their files, None for arrays and stores, and where a file has nothing."""
+        beside = [block.columns() for block in self._blocks if block.columns is not None]
+        return join_columns(beside) if len(beside) == len(self._blocks) else None
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """Batch number k holds the rows from k * batch_rows on, across files; earlier ones are not read."""

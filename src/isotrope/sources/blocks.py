@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, IsotropeError
+from isotrope.row_files import Columns
 from isotrope.sources.groups import Groups
 
 T = TypeVar("T")
@@ -38,7 +39,8 @@ _SHAPE_ADVICE = {
 class Block:
     """Rows (rows, width) of one array or column; `pieces(start, size)` reads from row `start` on.
 
-    Nothing stays open between reads, so that a folder of many thousand files can be a source.
+    Nothing stays open between reads, so that a folder of many thousand files can be a source. columns: what stands
+    beside the rows in the same file, None where nothing does.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Block:
     width: int
     dtype: str
     pieces: Callable[[int, int], Iterator[Piece]]
+    columns: Callable[[], Columns] | None = None
 
 
 @dataclass(frozen=True, slots=True)

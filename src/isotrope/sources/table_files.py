@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -15,6 +16,7 @@ from isotrope.errors import InputError
 from isotrope.sources.base64_vectors import DTYPE, FIELD, decoded, is_text
 from isotrope.sources.blocks import Block, Piece, check_matrix, listing, pick
 from isotrope.sources.groups import Groups, shorten_label
+from isotrope.sources.other_columns import table_columns
 
 #: With these, pyarrow reads a row group piece by piece; by default it loads the whole chunk of a column.
 _PARQUET_STREAMING = {"buffer_size": 1 << 20, "pre_buffer": False}
@@ -39,7 +41,9 @@ def open_parquet(path: Any, column: str | None, group_by: str | None) -> list[Bl
         schema, rows = file.schema_arrow, file.metadata.num_rows
     column = choose_column(path, schema, column, group_by)
     batches = partial(_parquet_batches, path, _columns(column, group_by))
-    return [column_block(path, schema, rows, column, group_by, batches)]
+    found = column_block(path, schema, rows, column, group_by, batches)
+    others = partial(_parquet_batches, path, [name for name in schema.names if name != column])
+    return [replace(found, columns=partial(table_columns, schema, column, others))]
 
 
 def open_ipc(path: Path, column: str | None, group_by: str | None) -> list[Block]:
@@ -53,7 +57,8 @@ def open_ipc(path: Path, column: str | None, group_by: str | None) -> list[Block
     batches = partial(_ipc_batches, path)
     # The metadata of a file say how long it is, even if compressed; a stream has to be walked through.
     rows = ds.dataset(path, format="ipc").count_rows() if is_file else sum(batch.num_rows for _, batch in batches(0, 1))
-    return [column_block(path, schema, rows, column, group_by, batches)]
+    found = column_block(path, schema, rows, column, group_by, batches)
+    return [replace(found, columns=partial(table_columns, schema, column, batches))]
 
 
 def _begun(path: Any) -> Any:

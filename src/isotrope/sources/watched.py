@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.row_files import Columns
 from isotrope.sources.batch import Batch, Layer, Source
 
 
@@ -47,6 +48,10 @@ class Watched:
     @property
     def unit(self) -> str:
         return self.source.unit
+
+    @property
+    def columns(self) -> Columns | None:
+        return getattr(self.source, "columns", None)
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from number `start` on, each told of after it was used."""

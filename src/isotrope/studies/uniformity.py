@@ -162,7 +162,8 @@ def _sets(options: Options) -> list[str] | None:
 def _repairs(options: Options) -> list[str]:
     if options.quick:
         return [WHITENING, FIXED]
-    return [WHITENING, "whitening:dimensions=256", "flow", *(f"softdecay:alpha={alpha:g}" for alpha in ALPHAS)]
+    bent = (f"softdecay:alpha={alpha:g}:form=paper" for alpha in ALPHAS)
+    return [WHITENING, "whitening:dimensions=256", "flow", *bent]
 
 
 def _sts(options: Options, model: str, protocol: str) -> Made:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 BEST = "softdecay, best α"
 
 #: The repairs that claims are about: whitening, and SoftDecay with the α of Appendix B.
-WHITENING, FIXED = "whitening", "softdecay:alpha=-0.6"
+WHITENING, FIXED = "whitening", "softdecay:alpha=-0.6:form=paper"
 
 #: Rounding of a bound that is met exactly.
 _EXACT = 1 + 1e-6

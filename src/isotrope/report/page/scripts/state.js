@@ -1,5 +1,5 @@
 // What the reader has chosen. Whoever shows it is told when it changes.
-const state = { layer: RUNS[0].layers.length - 1, repair: "softdecay", alpha: -0.6, form: "paper", strength: 0.5, search: "" };
+const state = { layer: RUNS[0].layers.length - 1, repair: "softdecay", alpha: -0.6, form: "shifted", strength: 0.5, search: "" };
 const listeners = [];
 
 function when(names, react) { listeners.push([names, react]); }

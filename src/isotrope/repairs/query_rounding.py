@@ -1,0 +1,102 @@
+"""How much of the ten nearest rows is kept when queries are rounded before a repair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError
+from isotrope.repairs.rows import float64, matrix, unit
+
+if TYPE_CHECKING:
+    from isotrope.repairs.repair import Repair
+
+Matrix = NDArray[np.float64]
+
+#: Rows that are searched, and queries among them.
+ROWS, QUERIES = 2_000, 500
+
+#: Nearest rows that are looked at.
+NEAREST = 10
+
+
+@dataclass(frozen=True)
+class QueryRounding:
+    """The share of their nearest rows, by cosine after the repair, that queries keep when they are rounded before it.
+
+    float16, int8: shares, between 0 and 1. queries: their number. rows: among how many they search. nearest: how many
+    of these count for each query.
+    """
+
+    float16: float
+    int8: float
+    queries: int
+    rows: int
+    nearest: int = NEAREST
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return (
+            f"Queries rounded to float16 keep {self.float16:.1%} of their {self.nearest} nearest rows, "
+            f"rounded to int8 {self.int8:.1%} ({self.queries:,} queries among {self.rows:,} rows)."
+        )
+
+
+def measure_query_rounding(repair: Repair, X: Any) -> QueryRounding:
+    """Search among repaired rows with exact and with rounded queries, and compare what is found.
+
+    Documents are the repaired rows, at most 2,000. Queries are up to 500 of them, rounded before the repair: to
+    float16, or to int8 as scalar quantizers do, in 255 equal steps between the least and the greatest value of each
+    coordinate. A query does not find itself.
+
+    Args:
+        repair: a fitted repair.
+        X: rows like those that it was fitted on, (n, d), at least 12.
+
+    >>> from isotrope import Centering
+    >>> rows = np.random.default_rng(0).normal(size=(200, 8))
+    >>> measure_query_rounding(Centering().fit(rows), rows).float16 > 0.98
+    True
+    """
+    rows = float64(matrix(X)[:ROWS])
+    if len(rows) < NEAREST + 2:
+        raise InputError(f"got {len(rows)} rows, expected at least {NEAREST + 2} to compare {NEAREST} nearest rows.")
+    apply = repair.applied_map_
+    documents = unit(float64(apply(rows)))
+    queries = rows[:QUERIES]
+    exact = _nearest(documents[: len(queries)], documents)
+    shares = {}
+    for name, round_rows in _ROUNDINGS.items():
+        found = _nearest(unit(float64(apply(round_rows(queries, rows)))), documents)
+        kept = [len(np.intersect1d(*pair)) for pair in zip(exact, found, strict=True)]
+        shares[name] = float(np.mean(kept)) / NEAREST
+    return QueryRounding(**shares, queries=len(queries), rows=len(rows))
+
+
+def _nearest(queries: Matrix, documents: Matrix) -> NDArray[np.int64]:
+    """The nearest documents of each query, (q, NEAREST); query i is document i, and is left out."""
+    cosines = queries @ documents.T
+    np.fill_diagonal(cosines, -np.inf)
+    return np.argpartition(-cosines, NEAREST - 1, axis=1)[:, :NEAREST]
+
+
+def _to_float16(queries: Matrix, _: Matrix) -> Matrix:
+    with np.errstate(over="ignore"):
+        rounded = queries.astype(np.float16).astype(np.float64)
+    return np.where(np.isfinite(rounded), rounded, np.sign(queries) * float(np.finfo(np.float16).max))
+
+
+def _to_int8(queries: Matrix, rows: Matrix) -> Matrix:
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    step = np.where(high > low, (high - low) / 255, 1.0)
+    return np.asarray(low + np.round((queries - low) / step) * step)
+
+
+_ROUNDINGS: dict[str, Callable[[Matrix, Matrix], Matrix]] = {"float16": _to_float16, "int8": _to_int8}
