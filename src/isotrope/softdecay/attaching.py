@@ -50,7 +50,7 @@ def attach(
     network = inner(model)
     if attached(network) is not None:
         raise InputError(
-            f"this {type(network).__name__} has a SoftDecay layer already; take it out first with isotrope.nn.detach."
+            f"{type(network).__name__} has a SoftDecay layer already; detach it first, with isotrope.nn.detach(model)."
         )
     layer = SoftDecay(alpha, form, trainable)
     place = find(network, block, at)

@@ -5,8 +5,8 @@ function reading(run, measure, layer) {
   return { value: of.value[layer], low: of.low[layer], high: of.high[layer], null: of.null[layer], n: of.n[layer], note: of.note[layer], reason: of.reason[layer] };
 }
 
-// In another run a layer is found by its label.
-const layerIn = (run, at) => run.layers.findIndex((layer) => layer.label === RUNS[0].layers[at].label);
+// In another run a layer is found by how the two runs were aligned; -1 where it has no partner there.
+const layerIn = (run, at) => run.layers.findIndex((layer) => layer.label === partnerOf(run, RUNS[0].layers[at].label));
 
 const GROUPS = ["moments", "tokens", "sequences", "spread", "neighbours", "quantized", "other"];
 const GROUP_TITLES = { moments: "Mean and covariance", tokens: "Token types", sequences: "Sequences", spread: "Spread of the sample", neighbours: "Neighbours", quantized: "Quantized cells", other: "Other" };

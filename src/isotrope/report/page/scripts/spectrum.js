@@ -2,8 +2,8 @@
 const spaces = new Map();
 
 function space(run) {
-  const key = `${RUNS.indexOf(run)}/${label()}`;
-  if (!spaces.has(key)) spaces.set(key, run.spectra[label()] ? spaceOf(run.spectra[label()]) : null);
+  const key = `${RUNS.indexOf(run)}/${label(run)}`;
+  if (!spaces.has(key)) spaces.set(key, run.spectra[label(run)] ? spaceOf(run.spectra[label(run)]) : null);
   const found = spaces.get(key);
   return found && found.singular.length && found.singular[0] > 0 ? found : null;
 }
@@ -23,7 +23,7 @@ function spectrumPart() {
   const cumulative = panel({
     title: "How many directions are weak", name: fileOfLayer("cdf"), data: cdfRows,
     text: () => "Share of directions no stronger than x. The further the curve bends into the upper left corner, the more directions have vanished."
-      + (RUNS.some((run) => run.curves[label()]) && !COMPARES ? " Dotted: the mean over single sequences." : ""),
+      + (RUNS.some((run) => run.curves[label(run)]) && !COMPARES ? " Dotted: the mean over single sequences." : ""),
     draw: drawCdf,
   });
   const after = h("div");
@@ -195,7 +195,7 @@ function afterTable(title, rows) {
 }
 
 function triedTable(run) {
-  const own = run.tried.filter((line) => line.layer === label());
+  const own = run.tried.filter((line) => line.layer === label(run));
   const heading = h("header", {}, h("h3", {}, "Measures that need rows"));
   if (!own.length) {
     const there = [...new Set(run.tried.map((line) => line.layer))];
