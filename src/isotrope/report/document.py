@@ -14,6 +14,7 @@ from isotrope.report import drawn, tokens
 from isotrope.report.beside import beside
 from isotrope.report.headline import facts, level, numbers, said
 from isotrope.report.packing import finite
+from isotrope.report.repair_words import repair_words
 from isotrope.verdict import THRESHOLDS
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def document(findings: Findings, name: str, folder: Path | None = None) -> dict[
         "across": [_plain(r) for r in findings.readings if r.layer is None and r.group is None],
         "groups": _groups(findings),
         **drawn.drawn(findings),
+        "repairing": repair_words(findings, name if folder is None else str(folder), found["advice"]),
         "tokens": tokens.tokens(findings),
         "counts": findings.counts,
         "source": findings.source,

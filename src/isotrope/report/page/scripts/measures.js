@@ -16,9 +16,6 @@ function measured() {
   return [...names].filter((name) => RUNS.some((run) => run.readings[name] && run.readings[name].value.some((v) => v !== null)));
 }
 
-// Which way is healthier; none where a longer or shorter row alone would change the number, as a repair may make them.
-const judged = (name) => (about(name).degree ? null : about(name).better);
-
 function tipLines(r, name) {
   const { says, better } = about(name);
   return [
