@@ -13,7 +13,7 @@ from isotrope.sources.models import EMBEDDED
 #: Why the page does not colour what a repair changes.
 _SHAPE = (
     "A repair always makes these numbers look more even. That is a change of shape and no evidence that search or "
-    "similarity improve: on all-MiniLM-L6-v2, whose space is healthy, every repair costs two to five points of STS."
+    "similarity improve: on all-MiniLM-L6-v2, whose space is healthy, repairs cost two to five points of STS."
 )
 
 
