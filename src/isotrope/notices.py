@@ -53,6 +53,12 @@ def list_notices(findings: Findings) -> Iterator[Statement]:
         yield Statement(1, f"Left out: {' and '.join(parts)}{together}.")
     if counts.get("rows_without_vector"):
         yield Statement(0, f"Left out: {_count(counts['rows_without_vector'], 'row')} without a vector.")
+    if layer := findings.source.get("softdecay"):
+        yield Statement(
+            0,
+            "Restored: the SoftDecay layer with which the model was saved "
+            f"(alpha {layer['alpha']:.4g}, form {layer['form']}, {layer['where']}).",
+        )
     for file in findings.source.get("files") or []:
         if isinstance(file, dict) and "note" in file:
             yield Statement(0, str(file["note"]))

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from command import Command, one_sentence
 
+from isotrope.findings import Findings, Reading
+from isotrope.store import Run
+
 
 @pytest.fixture
 def runs(isotrope: Command, healthy: Path, collapsed: Path, rng: np.random.Generator) -> Command:
@@ -91,3 +94,28 @@ def test_damaged_findings(text: str, word: str, runs: Command) -> None:
 def test_a_damaged_table(runs: Command) -> None:
     Path("b/tables/spectra.parquet").write_bytes(b"PAR1 but not much more")
     assert "spectra.parquet" in one_sentence(runs("compare", "a", "b"))
+
+
+def _save_run(name: str, states: int) -> None:
+    """The run folder of a model with so many hidden states."""
+    layers = list(range(states))
+    readings = [Reading(i, "mean_cosine", i / 100) for i in layers]
+    names = {str(i): str(i) for i in layers}
+    Run(name).save(Findings(readings, layers, names, source={"states": states, "width": 8}), {}, {})
+
+
+def test_models_of_different_depth(isotrope: Command) -> None:
+    _save_run("small", 7)
+    _save_run("large", 31)
+    document = isotrope("compare", "small", "large", "--json").json
+    assert [(c["layer"], c["other_layer"]) for c in document["changes"]] == [(i, 5 * i) for i in range(7)]
+    (pairing,) = document["alignments"]
+    assert (pairing["run"], pairing["by"], pairing["only_first"]) == ("large", "depth", [])
+    assert pairing["only_second"] == [i for i in range(31) if i % 5]
+    out = isotrope("compare", "small", "large").out
+    assert "Layers are paired by relative depth (7 and 31 layers); --align name pairs them by name." in out
+    assert "Without a partner in the second run: layers 1, 2, 3, 4, 6, 7" in out
+    assert "6 : 30" in out
+    document = isotrope("compare", "small", "large", "--align", "name", "--json").json
+    assert [(c["layer"], c["other_layer"]) for c in document["changes"]] == [(i, i) for i in range(7)]
+    assert "say depth or name" in one_sentence(isotrope("compare", "small", "large", "--align", "size"))

@@ -19,7 +19,7 @@ from transformers import AutoModel, AutoModelForSequenceClassification
 
 from isotrope import nn
 from isotrope.errors import InputError, StoreError
-from isotrope.nn.places import Place, find
+from isotrope.softdecay.places import Place, find
 
 
 def bent(hidden: torch.Tensor, mask: torch.Tensor, alpha: float = -0.5) -> torch.Tensor:

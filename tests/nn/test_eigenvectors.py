@@ -9,7 +9,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from isotrope.nn.eigenvectors import eigh
+from isotrope.softdecay.eigenvectors import eigh
 
 
 def grams() -> torch.Tensor:

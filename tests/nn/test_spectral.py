@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose
 from scipy.stats import ortho_group
 
 from isotrope.errors import InputError
-from isotrope.nn.spectral import soft_decay
 from isotrope.repairs import SoftDecay
+from isotrope.softdecay.spectral import soft_decay
 
 RNG = np.random.default_rng(0)
 
@@ -198,7 +198,7 @@ def test_padding_changes_nothing(
 ) -> None:
     """Neither what is in it nor how much there is, on either Gram side, one by one or all at once as on a GPU."""
     if batched:
-        monkeypatch.setattr("isotrope.nn.spectral.eigh", lambda gram, mask: torch.linalg.eigh(gram))
+        monkeypatch.setattr("isotrope.softdecay.spectral.eigh", lambda gram, mask: torch.linalg.eigh(gram))
     lengths = [7, 3, 1, 5, 0]
     x, mask = padded(lengths, t, left=left)
     first, *_, last = mask[3].nonzero()[:, 0]

@@ -21,7 +21,7 @@ from isotrope.repairs import SoftDecay, Whitening
 from isotrope.repairs.linear import LinearRepair
 from isotrope.report import write_comparison
 from isotrope.report.stored import Stored
-from isotrope.sources.batch import Batch
+from isotrope.sources.batch import Batch, Rows
 from isotrope.store import Run
 
 #: Collects what the page would have saved as files.
@@ -130,6 +130,19 @@ def test_sliders_agree_with_python(
     curve = np.array([[float(cell) for cell in line.split(",")] for line in lines])
     scale = 1.0 if isinstance(repair, SoftDecay) else np.sqrt(moments.n - 1)
     assert curve[:, 2] == pytest.approx(scale * repair.spectrum_ * repair.gains_, abs=1e-6, rel=1e-6)
+
+
+def test_what_a_repair_changes_has_no_colour(page: Any) -> None:
+    """The advice is shown instead: shape is no evidence."""
+    _pick(page, "whitening")
+    _set(page, "#strength", 1)
+    assert _all(page, "table.after tr[data-measure]")
+    colours = {cell.value_of_css_property("color") for cell in _all(page, "table.after tbody td:last-child")}
+    assert len(colours) == 1
+    assert not {"better", "worse"} & set(_text(page, "table.after").lower().split())
+    said = _text(page, "figure.repairing")
+    assert said.startswith("The advice is to repair it: softdecay<u>Because</u> it helps.")
+    assert "isotrope evaluate sts" in said
 
 
 def test_a_click_on_a_layer_goes_into_it(page: Any) -> None:
@@ -323,3 +336,43 @@ def test_other_pages_open_without_an_error(path: str, browser: Any, page: Any, v
         assert [float(value) for _, value in row[2:5]] == pytest.approx([before, after, after - before])
         assert row[5][0] == "● beyond its interval"
         assert [card.text.split("\n")[1] for card in _all(browser, ".cards > li")] == ["Healthy", "Collapsed"]
+
+
+def test_models_of_different_depth_side_by_side(browser: Any, tmp_path: Path) -> None:
+    """The last layers belong together, in the chart, the spectra and the table, and what has no partner is named."""
+    rng = np.random.default_rng(3)
+    for name, states in (("small", 3), ("large", 5)):
+        scan_source(_Deep(states, rng), choose("moments"), run=Run(tmp_path / name))
+    write_comparison([tmp_path / "small", tmp_path / "large"], tmp_path / "both.html")
+    browser.get_log("browser")
+    browser.get((tmp_path / "both.html").as_uri())
+    assert browser.get_log("browser") == []
+    assert _text(browser, "p.pairing") == (
+        "Layers of small (3) and of large (5) are paired by relative depth. Without a partner in large: layers 1, 3."
+    )
+    shown = {cell.text for cell in _all(browser, "#changes tbody td:first-child")}
+    assert shown <= {"0 : 0", "1 : 2", "2 : 4", "all"}
+    assert "2 : 4" in shown
+    curves = browser.execute_script("return document.querySelectorAll('#spectrum path.line.before').length")
+    assert curves >= 2
+
+
+class _Deep:
+    """Rows of a model with so many hidden states."""
+
+    unit, width, total, parts = "rows", 6, 200, 1
+
+    def __init__(self, states: int, rng: np.random.Generator) -> None:
+        self.layers: list[int | str] = list(range(states))
+        self.layer_names = {i: str(i) for i in range(states)}
+        self._rows = {i: rng.normal(size=(200, 6)) + i / 9 for i in range(states)}
+
+    def batches(self, start: int = 0) -> Iterator[Batch]:
+        if not start:
+            yield Batch(self._rows, Rows(np.arange(200, dtype=np.uint64)))
+
+    def token_names(self, tokens: Any) -> None:
+        return None
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "model", "states": len(self.layers), "width": 6, "layers": list(self.layers)}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from isotrope.alignment import Alignment
     from isotrope.comparison import Change
     from isotrope.findings import Findings
 
@@ -19,6 +20,13 @@ def compare(
         str | None, typer.Option(help="Only these groups or names, see isotrope catalogue.", show_default="all")
     ] = None,
     layers: Annotated[str | None, typer.Option(help="Only these, e.g. 0,6,-1.", show_default="all")] = None,
+    align: Annotated[
+        str | None,
+        typer.Option(
+            help="Pair layers by relative depth or by name: depth, name.",
+            show_default="name where the runs have the same layers, else depth",
+        ),
+    ] = None,
     html: Annotated[
         Path | None, typer.Option(help="Write the runs side by side into this HTML file.", show_default=False)
     ] = None,
@@ -30,34 +38,39 @@ def compare(
     from isotrope.store import Run
 
     found = [Run(folder).findings() for folder in runs]
-    pairs = [_chosen(changes, found[0], measures, layers) for changes in compared(found)]
+    whole = compared(found, align)
+    pairs = [_chosen(changes, found[0], measures, layers) for changes in whole]
     if html is not None:
-        _write(runs, html, quiet=json)
+        _write(runs, html, align, quiet=json)
     if json:
         import json as library
+        from dataclasses import asdict
 
         document = {
             "before": str(runs[0]),
             "after": [str(folder) for folder in runs[1:]],
+            "alignments": [
+                {"run": str(folder), **asdict(some.alignment)} for folder, some in zip(runs[1:], whole, strict=True)
+            ],
             "changes": [
                 {"run": str(folder), **_plain(c)} for folder, some in zip(runs[1:], pairs, strict=True) for c in some
             ],
         }
         echo_json(library.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
         return
-    for folder, other, changes in zip(runs[1:], found[1:], pairs, strict=True):
-        _show(f"{runs[0]} -> {folder}", found[0], other, changes)
+    for folder, other, changes, some in zip(runs[1:], found[1:], pairs, whole, strict=True):
+        _show(f"{runs[0]} -> {folder}", found[0], other, changes, some.alignment)
     if html is not None:
         echo(f"\nSide by side: {html}")
 
 
-def _write(runs: list[Path], html: Path, *, quiet: bool) -> None:
+def _write(runs: list[Path], html: Path, align: str | None, *, quiet: bool) -> None:
     """The runs side by side as one HTML file."""
     from isotrope.cli.terminal import Bar
     from isotrope.report import write_comparison
 
     with Bar(quiet=quiet) as bar:
-        write_comparison(runs, html, progress=bar)
+        write_comparison(runs, html, align=align, progress=bar)
 
 
 def _chosen(changes: list[Change], first: Findings, measures: str | None, layers: str | None) -> list[Change]:
@@ -91,11 +104,19 @@ def _label(layer: str, run: Findings) -> str:
 def _plain(c: Change) -> dict[str, Any]:
     numbers = {"before": c.before, "after": c.after, "difference": c.difference}
     clean = {k: v if math.isfinite(v) else None for k, v in numbers.items()}
-    return {"layer": c.layer, "measure": c.measure, "group": c.group, **clean, "beyond": c.beyond, "note": c.note}
+    return {
+        "layer": c.layer,
+        "other_layer": c.other_layer,
+        "measure": c.measure,
+        "group": c.group,
+        **clean,
+        "beyond": c.beyond,
+        "note": c.note,
+    }
 
 
-def _show(title: str, first: Findings, other: Findings, changes: list[Change]) -> None:
-    """A summary, and a table of what is not the same, the surest first."""
+def _show(title: str, first: Findings, other: Findings, changes: list[Change], alignment: Alignment) -> None:
+    """A summary, how the layers were paired, and a table of what is not the same, the surest first."""
     from isotrope.cli.output import console
     from isotrope.cli.tables import Column, print_table
     from isotrope.cli.terminal import number
@@ -113,12 +134,14 @@ def _show(title: str, first: Findings, other: Findings, changes: list[Change]) -
     rows = []
     surest = sorted(changed, key=lambda c: (c.beyond is not True, c.beyond is None))
     for c in surest:
-        layer = "" if c.layer is None else str(c.layer)
+        layer = _pair(c, first, other, alignment)
         cells = [*([layer] if layered else []), c.measure, *([c.group or "all"] if grouped else [])]
         rows.append([*cells, number(c.before), number(c.after), number(c.difference, sign=True), words[c.beyond]])
     out.print(title, style="bold")
     if first.verdict.word != other.verdict.word:
         out.print(f"Verdict: {first.verdict.word} -> {other.verdict.word}.")
+    for sentence in _alignment_words(first, other, alignment):
+        out.print(sentence, soft_wrap=True)
     counts = [sum(c.beyond is kind for c in changed) for kind in words]
     out.print(
         f"Of {len(changes)} readings {counts[0]} changed beyond their interval, {counts[1]} within it, "
@@ -131,3 +154,26 @@ def _show(title: str, first: Findings, other: Findings, changes: list[Change]) -
         out.print(
             "\nThe runs have different numbers of rows: measures that depend on n are not comparable.", style="dim"
         )
+
+
+def _pair(c: Change, first: Findings, other: Findings, alignment: Alignment) -> str:
+    """The layer of a change, and by depth the one that it is compared with."""
+    if c.layer is None:
+        return ""
+    one, two = (run.layer_names.get(str(x), str(x)) for run, x in ((first, c.layer), (other, c.other_layer)))
+    return f"{one} : {two}" if alignment.by == "depth" else one
+
+
+def _alignment_words(first: Findings, other: Findings, alignment: Alignment) -> list[str]:
+    """How layers were paired where that is not plain, and which have no partner."""
+    words = []
+    if alignment.by == "depth":
+        words.append(
+            f"Layers are paired by relative depth ({len(first.layers)} and {len(other.layers)} layers); "
+            "--align name pairs them by name."
+        )
+    for which, run, lonely in (("first", first, alignment.only_first), ("second", other, alignment.only_second)):
+        if lonely:
+            names = ", ".join(run.layer_names.get(str(layer), str(layer)) for layer in lonely)
+            words.append(f"Without a partner in the {which} run: layer{'s' if len(lonely) > 1 else ''} {names}.")
+    return words

@@ -23,6 +23,7 @@ from isotrope.evaluation.glue_runs import GlueRun
 from isotrope.evaluation.glue_tasks import Rows, Task, TaskData
 from isotrope.evaluation.token_spectra import spectra
 from isotrope.evaluation.training import Training
+from isotrope.softdecay.attaching import copy_layer
 from isotrope.sources.models import Loaded, quiet
 
 #: The share of training rows that is held out to choose epoch and α by, and how many at most.
@@ -152,6 +153,7 @@ def with_head(loaded: Loaded, task: Task) -> Any:
         raise InputError(
             f"transformers has no head for classes for {type(loaded.model).__name__}; use a model that has one."
         ) from error
+    copy_layer(loaded.model, model)
     weights = {name: value.float() for name, value in loaded.model.state_dict().items()}
     missing = model.base_model.load_state_dict(weights, strict=False).missing_keys
     if missing:

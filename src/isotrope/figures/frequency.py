@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isotrope.drawing.robust_limits import robust_range
 from isotrope.figures.record import YAMAGIWA, figure
 from isotrope.figures.trend import trend
 
@@ -30,7 +31,9 @@ def frequency(run: RunData, figure: Figure) -> None:
     """Three scatters over token types."""
     types = run.types(run.layer)
     panels = figure.subplots(1, 3, sharey=True)
+    ranges = [robust_range(values) for values in (types.q, types.m, types.v)]
+    shared = min(low for low, _ in ranges), max(high for _, high in ranges)
     for axes, values, letter in zip(panels, (types.q, types.m, types.v), "QMV", strict=True):
-        trend(axes, np.log10(types.n), values)
+        trend(axes, np.log10(types.n), values, names=types.token, letters=f"n{letter}", y_range=shared)
         axes.set_xlabel("log₁₀ n")
         axes.set_ylabel(f"{letter} (layer {run.name(run.layer)})")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isotrope.drawing.robust_limits import is_inside, limit_axes, robust_range, write_note
 from isotrope.drawing.style import BLUE, GREY, readable
 from isotrope.figures.chosen_tokens import chosen_tokens
 from isotrope.figures.labels import label_points
@@ -40,7 +41,12 @@ def norm_variance_tokens(run: RunData, figure: Figure) -> None:
     axes.plot(ends, types.v.mean() + line.slope * (ends - types.m.mean()), color=GREY)
     chosen = chosen_tokens(types, run.seed)
     axes.scatter(types.m[chosen], types.v[chosen], s=12, color=BLUE, zorder=3)
+    note = limit_axes(axes, types.m, types.v, types.token, letters="MV", unit="types")
+    write_note(axes, note)
     axes.set_xlabel(f"M, squared norm of the mean (layer {run.name(run.layer)})")
     axes.set_ylabel("V, variance")
+    if note:
+        near = [is_inside(values, robust_range(values)) for values in (types.m, types.v)]
+        chosen = chosen[(near[0] & near[1])[chosen]]
     points = np.column_stack([types.m[chosen], types.v[chosen]])
     label_points(axes, points, [readable(types.token[i]) for i in chosen])

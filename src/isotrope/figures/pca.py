@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.drawing.robust_limits import limit_axes, write_note
 from isotrope.drawing.style import BLACK, BLUE
 from isotrope.figures.record import figure
 
@@ -46,6 +47,7 @@ def pca(run: RunData, figure: Figure) -> None:
         axes.plot(0, 0, marker="x", color=BLACK, markersize=6, markeredgewidth=1.5)
         axes.set_aspect("equal", adjustable="datalim")
         axes.set_title(f"layer {run.name(layer)}")
+        write_note(axes, limit_axes(axes, x, y, unit="rows", equal=True))
         axes.set_xlabel("first direction")
         axes.locator_params(nbins=5)
     figure.axes[0].set_ylabel("second direction")

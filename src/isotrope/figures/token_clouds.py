@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.drawing.robust_limits import is_inside, limit_axes, robust_range, write_note
 from isotrope.drawing.style import BLACK, LIGHTEST, SEQUENTIAL, readable
 from isotrope.errors import InputError
 from isotrope.figures.chosen_tokens import chosen_tokens
@@ -52,18 +53,26 @@ def token_clouds(run: RunData, figure: Figure) -> None:
         raise InputError("the rows of this run have no tokens; scan a model over a text without --pooling.")
     chosen = chosen_tokens(types, run.seed)
     means = tokens.means_of(types.id[chosen])
-    directions = plane(means)
+    near = is_inside(types.m, robust_range(types.m))[chosen]
+    directions = plane(means[near])
     colours = ListedColormap(colormaps[SEQUENTIAL](np.linspace(0, LIGHTEST, 256)))
     norm = Normalize(1, max(float(np.log10(types.n.max())), 1.1))
     axes = figure.subplots()
-    for i in chosen:
+    drawn, names, seen = [means @ directions], [types.token[i] for i in chosen], [near]
+    for i, is_near in zip(chosen, near, strict=True):
         colour = colours(norm(np.log10(types.n[i])))
         here = np.flatnonzero(sample.rows.token == types.id[i])[:_OCCURRENCES]
-        x, y = (sample.values[here].astype(np.float64) @ directions).T
-        axes.scatter(x, y, s=4, color=colour, alpha=0.4, linewidth=0, rasterized=True)
+        points = sample.values[here].astype(np.float64) @ directions
+        drawn.append(points)
+        seen.append(np.full(len(here), is_near))
+        names += [types.token[i]] * len(here)
+        axes.scatter(*points.T, s=4, color=colour, alpha=0.4, linewidth=0, rasterized=True)
     axes.plot(0, 0, marker="x", color=BLACK, markersize=7, markeredgewidth=1.5, zorder=5)
     axes.set_xlabel(f"first direction (layer {run.name(run.layer)})")
     axes.set_ylabel("second direction")
     axes.set_aspect("equal", adjustable="datalim")
+    here, (x, y) = np.concatenate(seen), np.concatenate(drawn).T
+    ranges = robust_range(x[here]), robust_range(y[here])
+    write_note(axes, limit_axes(axes, x, y, names, unit="points", ranges=ranges, equal=True))
     figure.colorbar(ScalarMappable(norm, colours), ax=axes, pad=0.02, label="log₁₀ n").outline.set_visible(False)
-    label_points(axes, means @ directions, [readable(types.token[i]) for i in chosen])
+    label_points(axes, (means @ directions)[near], [readable(types.token[i]) for i in chosen[near]])

@@ -41,6 +41,8 @@ try:
         WeightedLayerPooling,
         WordWeights,
     )
+
+    from isotrope.softdecay.attaching import refuse_layer
 except ImportError:
     raise MissingExtra("sentence-transformers", "sentence-transformers", "a sentence-transformers model") from None
 
@@ -92,6 +94,7 @@ def write_embedder(
     choice, mode, weights = _choice(source), _mode(source), _token_weights(source)
     texts, rows = _rows(source)
     final = drop_blocks(loaded, max(choice.states), *_padded(source))
+    refuse_layer(loaded.model, "a model of stock sentence-transformers modules")
     mixed = choice.states != (final,)
 
     before: list[Module] = [_layer_mix(choice, final, source.width)] if mixed else []

@@ -19,6 +19,9 @@ try:
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Dense, Module, Normalize
+
+    from isotrope.softdecay.attaching import refuse_layer
+    from isotrope.softdecay.saved import restore_saved
 except ImportError:
     raise MissingExtra("sentence-transformers", "sentence-transformers", "a sentence-transformers model") from None
 
@@ -95,6 +98,7 @@ def fold(
     loaded = model if isinstance(model, SentenceTransformer) else open_model(model)
     if loaded is not model and Path(model).absolute() in target.parents:
         raise StoreError(f"{str(folder)!r} lies inside the model that would be copied there; give a folder elsewhere.")
+    refuse_layer(loaded, "a model that sentence-transformers alone loads")
     place = _place(loaded, repair, affine.width, rows)
 
     added = _with_lengths(dense(*weight_and_bias(repair)), repair, ends=place == len(loaded))
@@ -186,12 +190,14 @@ def open_model(model: Any, *, trust_remote_code: bool = False) -> SentenceTransf
     """The model of a folder or of a name on the hub."""
     options = {"local_files_only": Path(model).is_dir(), "trust_remote_code": trust_remote_code}
     try:
-        return SentenceTransformer(str(model), device="cpu", **options)
+        opened = SentenceTransformer(str(model), device="cpu", **options)
     except Exception as error:  # whatever the libraries, the hub and the files raise
         reason = " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
         raise InputError(
             f"{str(model)!r} cannot be loaded by sentence-transformers ({reason}); check the name or folder."
         ) from error
+    restore_saved(opened, local_files_only=Path(model).is_dir())
+    return opened
 
 
 def _refuse_other_lengths(repair: Repair | Affine, rows: str) -> None:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from isotrope.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from isotrope.nn.attaching import attach, detach
     from isotrope.nn.groups import parameter_groups
     from isotrope.nn.monitor import GeometryMonitor
     from isotrope.nn.regularizers import ExpDecay, IsoScoreStar, MeanCosineLoss, WhiteningLoss
     from isotrope.nn.regularizing import regularize
-    from isotrope.nn.saved import restore
-    from isotrope.nn.softdecay import SoftDecay
-    from isotrope.nn.spectral import soft_decay
+    from isotrope.softdecay.attaching import attach, detach
+    from isotrope.softdecay.layer import SoftDecay
+    from isotrope.softdecay.saved import restore
+    from isotrope.softdecay.spectral import soft_decay
 
 __all__ = [
     "ExpDecay",
@@ -35,18 +35,18 @@ __all__ = [
 
 #: Where each public name lives. They are loaded when first used: importing isotrope.nn imports no torch.
 _HOME = {
-    "ExpDecay": "regularizers",
-    "GeometryMonitor": "monitor",
-    "IsoScoreStar": "regularizers",
-    "MeanCosineLoss": "regularizers",
-    "SoftDecay": "softdecay",
-    "WhiteningLoss": "regularizers",
-    "attach": "attaching",
-    "detach": "attaching",
-    "parameter_groups": "groups",
-    "regularize": "regularizing",
-    "restore": "saved",
-    "soft_decay": "spectral",
+    "ExpDecay": "nn.regularizers",
+    "GeometryMonitor": "nn.monitor",
+    "IsoScoreStar": "nn.regularizers",
+    "MeanCosineLoss": "nn.regularizers",
+    "SoftDecay": "softdecay.layer",
+    "WhiteningLoss": "nn.regularizers",
+    "attach": "softdecay.attaching",
+    "detach": "softdecay.attaching",
+    "parameter_groups": "nn.groups",
+    "regularize": "nn.regularizing",
+    "restore": "softdecay.saved",
+    "soft_decay": "softdecay.spectral",
 }
 
 
@@ -55,7 +55,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'isotrope.nn' has no attribute {name!r}")
     if find_spec("torch") is None:
         raise MissingExtra("torch", "models", f"isotrope.nn.{name}")
-    return getattr(import_module(f"isotrope.nn.{_HOME[name]}"), name)
+    return getattr(import_module(f"isotrope.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from isotrope.nn.softdecay import SoftDecay
+from isotrope.softdecay.layer import SoftDecay
 
 
 def parameter_groups(

@@ -15,7 +15,7 @@ from isotrope.errors import InputError, Undefined
 from isotrope.findings import Findings, Reading
 from isotrope.gate import check, check_layers, parse
 from isotrope.measures import Measure, get, select
-from isotrope.nn.attaching import inner
+from isotrope.softdecay.attaching import inner
 from isotrope.sources.corpora import open_corpus
 from isotrope.sources.models import Loaded
 from isotrope.sources.text import TextSource

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import torch
 
 from isotrope.errors import InputError
-from isotrope.nn.attaching import inner
 from isotrope.nn.regularizers import Regularizer
-from isotrope.nn.standin import StandIn
+from isotrope.softdecay.attaching import inner
+from isotrope.softdecay.standin import StandIn
 
 Tensor: TypeAlias = torch.Tensor
 

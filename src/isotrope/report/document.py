@@ -14,6 +14,7 @@ from isotrope.report import drawn, tokens
 from isotrope.report.beside import beside
 from isotrope.report.headline import facts, level, numbers, said
 from isotrope.report.packing import finite
+from isotrope.report.repair_words import repair_words
 from isotrope.thresholds import THRESHOLDS
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def document(findings: Findings, name: str, folder: Path | None = None) -> dict[
         "readings": _readings(findings),
         "across": [_plain(r) for r in findings.readings if r.layer is None and r.group is None],
         "groups": _groups(findings),
+        "repairing": repair_words(findings, name if folder is None else str(folder), found["advice"]),
         **_from_tables(findings),
         "counts": findings.counts,
         "source": findings.source,

@@ -84,11 +84,20 @@ def write_comparison(
     runs: Sequence[Run | str | Path],
     path: str | Path,
     *,
+    align: str | None = None,
     progress: Progress = lambda what, done, total: None,
 ) -> Path:
-    """Write the report of several runs side by side; what changed is told from the first to each of the others."""
+    """Write the report of several runs side by side; what changed is told from the first to each of the others.
+
+    Args:
+        runs: run folders, two or more.
+        path: the HTML file.
+        align: how layers are paired, "depth" or "name"; by default by name where the runs have the same layers, and by
+            relative depth otherwise.
+        progress: called with what is going on, how much is done, and of how much.
+    """
     opened = [run if isinstance(run, Run) else Run(run) for run in runs]
-    changes = compare([run.findings() for run in opened])
+    changes = compare([run.findings() for run in opened], align)
     found = []
     for run in opened:
         with _settled(run, lambda findings: not prepared(findings)) as findings:
@@ -101,6 +110,7 @@ def write_comparison(
         {
             "run": i,
             "layer": None if c.layer is None else str(c.layer),
+            "other_layer": None if c.other_layer is None else str(c.other_layer),
             "measure": c.measure,
             "group": c.group,
             "before": finite(c.before),
@@ -113,7 +123,17 @@ def write_comparison(
         for c in some
         if c.group is None
     ]
-    write_text(Path(path), page(page_data("comparison", documents, changes=lines), " · ".join(names)))
+    pairings = [
+        {
+            "by": some.alignment.by,
+            "partners": {str(one): str(other) for one, other in some.alignment.pairs},
+            "only_first": [str(layer) for layer in some.alignment.only_first],
+            "only_second": [str(layer) for layer in some.alignment.only_second],
+        }
+        for some in changes
+    ]
+    data = page_data("comparison", documents, changes=lines, alignments=pairings)
+    write_text(Path(path), page(data, " · ".join(names)))
     return Path(path)
 
 

@@ -57,6 +57,9 @@ def load_pipeline(
             raise InputError(
                 f"{str(model)!r} cannot be loaded by sentence-transformers ({reason}); check the name or folder."
             ) from error
+    from isotrope.softdecay.saved import restore_saved
+
+    restore_saved(pipeline, revision=revision, local_files_only=local)
     if max_length is not None:
         pipeline.max_seq_length = max_length
     pipeline = pipeline.double() if exact else pipeline
@@ -133,6 +136,7 @@ class EncodedSource:
             "revision": self.loaded.revision,
             "class": type(model).__name__,
             "modules": [type(module).__name__ for module in model],
+            "softdecay": self.loaded.softdecay,
             "parameters": sum(p.numel() for p in model.parameters()),
             "device": self.loaded.device,
             "layers": list(self.layers),

@@ -281,6 +281,7 @@ class MediaSource:
             "revision": self.loaded.revision,
             "class": type(model).__name__,
             "hooks": self.loaded.hooks,
+            "softdecay": self.loaded.softdecay,
             "parameters": sum(p.numel() for p in parameters),
             "dtype": str(parameters[0].dtype).removeprefix("torch."),
             "device": self.loaded.device,

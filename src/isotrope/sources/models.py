@@ -54,6 +54,13 @@ class Loaded:
         return getattr(self.model, "config", None)
 
     @property
+    def softdecay(self) -> dict[str, Any] | None:
+        """The α, form and place of the SoftDecay layer inside the model; None where it has none."""
+        from isotrope.softdecay.attaching import describe_layer
+
+        return describe_layer(self.model)
+
+    @property
     def pad(self) -> int:
         """The id that fills up short texts; any id will do where the model has none, because of the mask."""
         for pad in (self.tokenizer.pad_token_id, getattr(self.config, "pad_token_id", None)):
@@ -87,7 +94,8 @@ def load(
     """Load a model and its tokenizer or processor, in float64 where `exact`, otherwise in float32 on the CPU.
 
     model: hub id, local folder, GGUF or ONNX file; None for the embedded default; a loaded one stays as it is. The
-    model's own head is left away. modality: what it is to read; None for what its class says.
+    model's own head is left away. A SoftDecay layer that was saved with the model is restored. modality: what it is to
+    read; None for what its class says.
     """
     if isinstance(model, Loaded):
         return model if hooks is None else replace(model, hooks=hooks)
@@ -124,6 +132,7 @@ def load(
         except Exception as error:  # whatever the library, the hub and the files raise
             raise InputError(explain(place.at, error, place.local)) from error
     check_weights(place.at, info)
+    _restore_layer(network, place)
     if kind == "text":
         check_tokenizer(place.at, tokenizer)
     if place.gguf_file:
@@ -144,6 +153,18 @@ def load(
         processor=processor,
         hooks=hooks,
     )
+
+
+def _restore_layer(network: Any, place: _Place) -> None:
+    """Put the SoftDecay layer with which a model was saved back in its place."""
+    from isotrope.softdecay.saved import refuse_lost_layer, restore_saved
+
+    if place.gguf_file:
+        if place.local:
+            refuse_lost_layer(Path(place.at), f"the GGUF file {place.gguf_file}")
+        return
+    hub = {key: place.options[key] for key in ("revision", "local_files_only") if key in place.options}
+    restore_saved(network, place.at, **hub)
 
 
 def can_read(

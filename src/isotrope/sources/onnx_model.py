@@ -32,6 +32,10 @@ def load_graph(model: str | Path, *, device: str = "auto", exact: bool = False, 
         raise InputError(f"an ONNX file has no modules that a hook could name ({hooks!r}); leave the hook out.")
     need("models", "reading a model", "torch", "transformers")
     need("onnx", "reading an ONNX file", "onnx", "onnxruntime")
+    from isotrope.softdecay.saved import refuse_lost_layer
+
+    for folder in (path.parent, path.parent.parent):
+        refuse_lost_layer(folder, f"the ONNX file {path.name}")
     tokenizer = _tokenizer(path)
     try:
         network = _network(path, tokenizer.pad_token_id or 0)

@@ -288,6 +288,7 @@ class TextSource:
             "revision": self.loaded.revision,
             "class": type(model).__name__,
             "hooks": self.loaded.hooks,
+            "softdecay": self.loaded.softdecay,
             "parameters": sum(p.numel() for p in model.parameters()),
             "dtype": str(model.dtype).removeprefix("torch."),
             "device": self.loaded.device,

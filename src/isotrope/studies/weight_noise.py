@@ -87,9 +87,12 @@ def untrained(loaded: Loaded, seed: int) -> Loaded:
     import torch
     from transformers import AutoModel
 
+    from isotrope.softdecay.attaching import copy_layer
+
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = AutoModel.from_config(loaded.model.config).to(loaded.model.dtype).to(loaded.device).eval()
     with torch.no_grad():
         model.get_input_embeddings().weight.copy_(loaded.model.get_input_embeddings().weight)
+    copy_layer(loaded.model, model)
     return replace(loaded, model=model, name=f"{loaded.name} untrained, seed {seed}")

@@ -4,8 +4,9 @@ function changesSection() {
   const changes = DATA.changes.filter((c) => c.difference);
   const counts = [true, false, null].map((kind) => changes.filter((c) => c.beyond === kind).length);
   const told = { true: "beyond its interval", false: "within its interval", null: "no interval" };
-  const layerOf = (c) => (c.layer === null ? "all" : (RUNS[0].layers.find((x) => x.label === c.layer) || { name: c.layer }).name);
-  const worth = (c) => { const better = judged(c.measure); return better ? ((c.difference > 0) === (better === "higher") ? "better" : "worse") : ""; };
+  const named = (run, label) => (run.layers.find((x) => x.label === label) || { name: label }).name;
+  const byDepth = DATA.alignments.some((a) => a.by === "depth");
+  const layerOf = (c) => (c.layer === null ? "all" : byDepth ? `${named(RUNS[0], c.layer)} : ${named(RUNS[c.run], c.other_layer)}` : named(RUNS[0], c.layer));
   let only = false;
   const table = sortable({
     caption: "Changes", name: fileName("changes"), page: 25, placeholder: "Find a measure, layer or run",
@@ -15,12 +16,25 @@ function changesSection() {
       ...(RUNS.length > 2 ? [{ title: "Run", get: (c) => RUNS[c.run].name }] : []),
       ...(VECTORS ? [] : [{ title: "Layer", get: layerOf }]), { title: "Measure", get: (c) => about(c.measure).title, show: (value, c) => h("span", { title: about(c.measure).says }, value) },
       { title: "Before", number: true, get: (c) => c.before }, { title: "After", number: true, get: (c) => c.after },
-      { title: "Difference", number: true, get: (c) => c.difference, show: signed, class: (c) => (c.beyond ? `beyond ${worth(c)}` : "soft") },
+      { title: "Difference", number: true, get: (c) => c.difference, show: signed, class: (c) => (c.beyond ? "beyond" : "soft") },
       { title: "Sure?", get: (c) => told[c.beyond], class: (c) => (c.beyond ? "beyond" : "soft"), show: (value, c) => (c.beyond ? `\u25cf ${value}` : value) },
       { title: "Note", get: (c) => c.note || "", class: "words" },
     ],
   });
   const same = DATA.changes.length - changes.length;
   const lead = `From ${RUNS[0].name} to ${RUNS.length > 2 ? "each of the others" : RUNS[1].name}, of ${whole(DATA.changes.length)} readings that they share ${whole(counts[0])} changed beyond their interval, ${whole(counts[1])} within it, ${whole(counts[2])} without an interval; ${whole(same)} did not change or have no value.`;
-  return section("changes", "What changed", lead, h("div", { class: "controls" }, check("Only what lies beyond its interval", false, (on) => { only = on; table.update(); })), table);
+  return section("changes", "What changed", lead, ...alignmentNotes(named), h("div", { class: "controls" }, check("Only what lies beyond its interval", false, (on) => { only = on; table.update(); })), table);
+}
+
+// How layers were paired where that is not plain, and which have no partner.
+function alignmentNotes(named) {
+  return DATA.alignments.flatMap((a, i) => {
+    const other = RUNS[i + 1], list = (run, labels) => labels.map((label) => named(run, label)).join(", ");
+    const words = [
+      a.by === "depth" ? `Layers of ${RUNS[0].name} (${whole(RUNS[0].layers.length)}) and of ${other.name} (${whole(other.layers.length)}) are paired by relative depth.` : "",
+      a.only_first.length ? `Without a partner in ${RUNS[0].name}: layers ${list(RUNS[0], a.only_first)}.` : "",
+      a.only_second.length ? `Without a partner in ${other.name}: layers ${list(other, a.only_second)}.` : "",
+    ].filter(Boolean);
+    return words.length ? [h("p", { class: "note pairing" }, words.join(" "))] : [];
+  });
 }

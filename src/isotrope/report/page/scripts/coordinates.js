@@ -2,7 +2,7 @@
 function coordinatesPart(run) {
   if (!Object.keys(run.coordinates).length) return null;
   const own = () => {
-    const found = run.coordinates[label()];
+    const found = run.coordinates[label(run)];
     return found && Object.fromEntries(Object.entries(found).map(([name, pack]) => [name, unpack(pack)]));
   };
   const ranked = () => { const c = own(); return c ? Array.from(c.norm_share.keys()).sort((i, j) => Math.max(c.norm_share[j], c.cosine_share[j]) - Math.max(c.norm_share[i], c.cosine_share[i])) : []; };

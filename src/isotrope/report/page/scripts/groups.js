@@ -2,7 +2,7 @@
 function groupsPart(run) {
   if (!run.groups.length) return null;
   const table = sortable({
-    caption: "Groups", name: fileOfLayer("groups"), page: 15, rows: () => run.groups.filter((r) => r.layer === label()), filter: (r) => `${r.group} ${about(r.measure).title}`, placeholder: "Find a group or measure",
+    caption: "Groups", name: fileOfLayer("groups"), page: 15, rows: () => run.groups.filter((r) => r.layer === label(run)), filter: (r) => `${r.group} ${about(r.measure).title}`, placeholder: "Find a group or measure",
     columns: [
       { title: "Group", get: (r) => r.group }, { title: "Measure", get: (r) => about(r.measure).title }, { title: "Value", number: true, get: (r) => r.value },
       { title: "Low", number: true, get: (r) => r.low }, { title: "High", number: true, get: (r) => r.high }, { title: "n", number: true, get: (r) => r.n, show: whole },

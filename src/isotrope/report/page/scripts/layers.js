@@ -106,21 +106,23 @@ function drawMeasure(host, width, name, { hover, go }) {
   f.svg.append(s("line", { class: "cross", y1: f.top, y2: f.bottom, hidden: true }));
   RUNS.forEach((run, k) => {
     if (!run.readings[name]) return;
-    const at = layers.map((_, i) => reading(run, name, layerIn(run, i)) || {});
+    const there = layers.map((_, i) => i).filter((i) => layerIn(run, i) >= 0);
+    const at = there.map((i) => reading(run, name, layerIn(run, i)) || {});
     const group = s("g", { vars: { "--stroke": `var(${COMPARES ? runColor(k) : "--accent"})` } });
-    const ends = at.map((r, i) => [f.x(i), r]).filter(([, r]) => Number.isFinite(r.low ?? NaN) && Number.isFinite(r.high ?? NaN));
+    const ends = at.map((r, i) => [f.x(there[i]), r]).filter(([, r]) => Number.isFinite(r.low ?? NaN) && Number.isFinite(r.high ?? NaN));
     if (ends.length > 1) group.append(s("path", { class: "band", d: path([...ends.map(([x, r]) => [x, f.y(r.high)]), ...ends.reverse().map(([x, r]) => [x, f.y(r.low)])]) + "Z" }));
-    if (inside && k === 0) group.append(s("path", { class: "null", fill: "none", d: path(at.map((r, i) => [f.x(i), Number.isFinite(r.null ?? NaN) ? f.y(r.null) : NaN])) }));
-    group.append(s("path", { class: "line", d: path(at.map((r, i) => [f.x(i), r.value === null || r.value === undefined ? NaN : f.y(r.value)])) }));
-    at.forEach((r, i) => { if (Number.isFinite(r.value ?? NaN)) group.append(s("circle", { class: i === state.layer ? "dot here" : "dot", cx: f.x(i), cy: f.y(r.value), r: count > 24 ? 2.75 : 3.5, "data-layer": i })); });
+    if (inside && k === 0) group.append(s("path", { class: "null", fill: "none", d: path(at.map((r, i) => [f.x(there[i]), Number.isFinite(r.null ?? NaN) ? f.y(r.null) : NaN])) }));
+    group.append(s("path", { class: "line", d: path(at.map((r, i) => [f.x(there[i]), r.value === null || r.value === undefined ? NaN : f.y(r.value)])) }));
+    at.forEach((r, i) => { if (Number.isFinite(r.value ?? NaN)) group.append(s("circle", { class: there[i] === state.layer ? "dot here" : "dot", cx: f.x(there[i]), cy: f.y(r.value), r: count > 24 ? 2.75 : 3.5, "data-layer": there[i] })); });
     f.svg.append(group);
   });
   f.svg.places = layers.map((_, i) => f.x(i));
   const say = (i, x, y) => {
     hover(i);
     const lines = RUNS.flatMap((run) => {
-      const r = reading(run, name, layerIn(run, i));
-      return !r ? [] : COMPARES ? [`${run.name}: ${exact(r.value) || r.reason || "no value"} (${interval(r.low, r.high)})`] : tipLines(r, name);
+      const own = layerIn(run, i), r = own < 0 ? null : reading(run, name, own);
+      const where = alignment(run)?.by === "depth" && r ? `, layer ${run.layers[own].name}` : "";
+      return !r ? [] : COMPARES ? [`${run.name}${where}: ${exact(r.value) || r.reason || "no value"} (${interval(r.low, r.high)})`] : tipLines(r, name);
     });
     if (COMPARES) lines.push({ soft: about(name).says });
     showTip(x, y, `${about(name).title}, ${VECTORS ? "the vectors" : `layer ${layers[i].name}`}`, lines);

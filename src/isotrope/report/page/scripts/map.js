@@ -15,7 +15,7 @@ function mapPart(run) {
   let kind = "pca", way = "none", by = colors[0][0];
   const legend = h("ul", { class: "legend" }), status = h("span", { role: "status" });
   const view = cloud({ height: Math.min(520, Math.max(320, innerHeight * 0.62)), words: "Map of the sampled rows. Plus and minus magnify, arrows move, zero goes back.", tell: describe });
-  const here = () => run.maps[label()] || null;
+  const here = () => run.maps[label(run)] || null;
 
   function current() {
     const pack = here()?.[kind]?.[way];
@@ -26,10 +26,10 @@ function mapPart(run) {
     return { x, y };
   }
   const known = () => {
-    const sample = run.samples[run.sample_of[label()]] || {};
+    const sample = run.samples[run.sample_of[label(run)]] || {};
     return { token: unpack(sample.token), position: unpack(sample.position), sequence: unpack(sample.sequence) };
   };
-  const frequency = () => { const own = run.tokens && run.tokens.layers[label()]; return own ? unpack(own.n) : null; };
+  const frequency = () => { const own = run.tokens && run.tokens.layers[label(run)]; return own ? unpack(own.n) : null; };
   const nameOf = (i) => visible(run.tokens.names[i] ?? "(unknown)");
 
   function describe(i) {

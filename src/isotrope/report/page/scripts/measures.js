@@ -5,8 +5,8 @@ function reading(run, measure, layer) {
   return { value: of.value[layer], low: of.low[layer], high: of.high[layer], null: of.null[layer], n: of.n[layer], note: of.note[layer], reason: of.reason[layer] };
 }
 
-// In another run a layer is found by its label.
-const layerIn = (run, at) => run.layers.findIndex((layer) => layer.label === RUNS[0].layers[at].label);
+// In another run a layer is found by how the two runs were aligned; -1 where it has no partner there.
+const layerIn = (run, at) => run.layers.findIndex((layer) => layer.label === partnerOf(run, RUNS[0].layers[at].label));
 
 const GROUPS = ["moments", "tokens", "sequences", "spread", "neighbours", "quantized", "other"];
 const GROUP_TITLES = { moments: "Mean and covariance", tokens: "Token types", sequences: "Sequences", spread: "Spread of the sample", neighbours: "Neighbours", quantized: "Quantized cells", other: "Other" };
@@ -15,9 +15,6 @@ function measured() {
   const names = new Set(RUNS.flatMap((run) => Object.keys(run.readings)));
   return [...names].filter((name) => RUNS.some((run) => run.readings[name] && run.readings[name].value.some((v) => v !== null)));
 }
-
-// Which way is healthier; none where a longer or shorter row alone would change the number, as a repair may make them.
-const judged = (name) => (about(name).degree ? null : about(name).better);
 
 function tipLines(r, name) {
   const { says, better } = about(name);

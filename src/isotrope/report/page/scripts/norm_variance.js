@@ -9,7 +9,7 @@ function normVariancePart(run) {
     height: 340, words: "Variance of each token type against the squared norm of its mean", zooms: false, tell: describe,
     axes: { x: "squared norm of the type\u2019s mean, M", y: "variance, V", lines: () => (line ? [{ paint: color("--c1"), points: line.points }] : []) },
   });
-  const own = () => run.tokens.layers[label()];
+  const own = () => run.tokens.layers[label(run)];
 
   function describe(i) {
     const t = types[i];

@@ -1,7 +1,7 @@
 // How alike the tokens of single sequences are, one sequence at a time.
 function sequencesPart(run) {
   if (!Object.keys(run.sequences).length) return null;
-  const own = () => { const found = run.sequences[label()]; return found && { length: unpack(found.length), uniformity: unpack(found.uniformity) }; };
+  const own = () => { const found = run.sequences[label(run)]; return found && { length: unpack(found.length), uniformity: unpack(found.uniformity) }; };
   const box = panel({
     title: "Uniformity of single sequences", name: fileOfLayer("sequences"),
     text: () => {

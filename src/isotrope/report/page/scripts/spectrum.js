@@ -2,8 +2,8 @@
 const spaces = new Map();
 
 function space(run) {
-  const key = `${RUNS.indexOf(run)}/${label()}`;
-  if (!spaces.has(key)) spaces.set(key, run.spectra[label()] ? spaceOf(run.spectra[label()]) : null);
+  const key = `${RUNS.indexOf(run)}/${label(run)}`;
+  if (!spaces.has(key)) spaces.set(key, run.spectra[label(run)] ? spaceOf(run.spectra[label(run)]) : null);
   const found = spaces.get(key);
   return found && found.singular.length && found.singular[0] > 0 ? found : null;
 }
@@ -23,7 +23,7 @@ function spectrumPart() {
   const cumulative = panel({
     title: "How many directions are weak", name: fileOfLayer("cdf"), data: cdfRows,
     text: () => "Share of directions no stronger than x. The further the curve bends into the upper left corner, the more directions have vanished."
-      + (RUNS.some((run) => run.curves[label()]) && !COMPARES ? " Dotted: the mean over single sequences." : ""),
+      + (RUNS.some((run) => run.curves[label(run)]) && !COMPARES ? " Dotted: the mean over single sequences." : ""),
     draw: drawCdf,
   });
   const after = h("div");
@@ -171,20 +171,29 @@ function afterTables(resting) {
       return { name, old, now, waits };
     }).filter((row) => row.old !== null);
     const title = COMPARES ? `What ${repairName()} makes of ${run.name}` : `What ${repairName()} makes of it`;
-    return [h("div", { class: "pair wide-first apart" }, afterTable(title, rows), triedTable(run))];
+    return [h("div", { class: "stack apart" }, repairingPanel(run), h("div", { class: "pair wide-first" }, afterTable(title, rows), triedTable(run)))];
   });
 }
 
+// Whether this space should be repaired, as far as that is known, and the commands that find out.
+function repairingPanel(run) {
+  const { title, text, commands } = run.repairing;
+  return h("figure", { class: "panel repairing", "aria-label": "Should it be repaired?" },
+    h("header", {}, h("h3", {}, COMPARES ? `${run.name}: ${title}` : title)),
+    text.map((sentence) => h("p", { class: "about" }, sentence)),
+    h("dl", { class: "commands" }, commands.map(({ what, command }) => [h("dt", {}, what), h("dd", {}, h("code", {}, command))])));
+}
+
+// No colours and no praise: which way a number moves is no evidence that a task gains.
 function afterTable(title, rows) {
   const line = ({ name, old, now, waits }) => {
-    const change = now === null || old === null ? null : now - old, better = judged(name);
-    const healthier = change && better ? (change > 0) === (better === "higher") : null;
+    const change = now === null || old === null ? null : now - old;
     const real = change !== null && Math.abs(change) > 1e-9 * Math.max(Math.abs(old), Math.abs(now));
     return h("tr", { "data-measure": name },
       h("td", { title: about(name).says }, about(name).title),
       h("td", { class: "number", "data-value": exact(old) }, shown(old)),
       h("td", { class: "number", "data-value": exact(now) }, waits ? "\u2026" : shown(now)),
-      h("td", { class: `number ${real && healthier !== null ? (healthier ? "better" : "worse") : "soft"}` }, real ? `${signed(change)}${healthier === null ? "" : healthier ? " better" : " worse"}` : ""));
+      h("td", { class: "number soft" }, real ? signed(change) : ""));
   };
   return h("figure", { class: "panel", "aria-label": title }, h("header", {}, h("h3", {}, title)),
     h("p", { class: "about" }, "Worked out in this page from the spectrum and the mean, exactly for all rows, as the slider moves."),
@@ -195,7 +204,7 @@ function afterTable(title, rows) {
 }
 
 function triedTable(run) {
-  const own = run.tried.filter((line) => line.layer === label());
+  const own = run.tried.filter((line) => line.layer === label(run));
   const heading = h("header", {}, h("h3", {}, "Measures that need rows"));
   if (!own.length) {
     const there = [...new Set(run.tried.map((line) => line.layer))];

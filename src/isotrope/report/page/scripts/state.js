@@ -10,8 +10,12 @@ function choose(changes) {
   for (const [names, react] of listeners) if (names.some((name) => changed.includes(name))) react();
 }
 
-// The layer that is chosen, by its label, which is the same in every run of a comparison.
-const label = () => RUNS[0].layers[state.layer].label;
+// The layer of a run that belongs to a layer of the first run, by their labels; undefined where there is none.
+const alignment = (run) => (COMPARES && run !== RUNS[0] ? DATA.alignments[RUNS.indexOf(run) - 1] : null);
+const partnerOf = (run, label) => (alignment(run) ? alignment(run).partners[label] : label);
+
+// The layer that is chosen, by its label in a run.
+const label = (run = RUNS[0]) => partnerOf(run, RUNS[0].layers[state.layer].label);
 const layerName = (i = state.layer) => RUNS[0].layers[i].name;
 // Vectors have one space and no layers to speak of.
 const VECTORS = RUNS.every((run) => run.source.kind === "vectors");

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import torch
 
-from isotrope.nn.bending import check
-from isotrope.nn.spectral import soft_decay
+from isotrope.softdecay.bending import check
+from isotrope.softdecay.spectral import soft_decay
 
 Tensor: TypeAlias = torch.Tensor
 

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import torch
 
 from isotrope.errors import InputError
-from isotrope.nn.places import Place, find
-from isotrope.nn.softdecay import SoftDecay
-from isotrope.nn.standin import StandIn
+from isotrope.softdecay.layer import SoftDecay
+from isotrope.softdecay.places import Place, find
+from isotrope.softdecay.standin import StandIn
 
 Tensor: TypeAlias = torch.Tensor
 Module: TypeAlias = torch.nn.Module
@@ -37,7 +37,7 @@ def attach(
     """Put a SoftDecay layer into a model, in the last block before its final norm, or after the block; the layer.
 
     It takes no part of padding, which it finds in the `attention_mask` that the model is called with. alpha, form,
-    trainable: of the layer. block: another block, from 0 on. at: another place, see `isotrope.nn.places.find`. A
+    trainable: of the layer. block: another block, from 0 on. at: another place, see `isotrope.softdecay.places.find`. A
     model of sentence-transformers or PEFT gets it in the network inside. Paper: Yan et al. 2022, section 5.2.
 
     >>> from transformers import BertConfig, BertModel
@@ -49,7 +49,9 @@ def attach(
     """
     network = inner(model)
     if attached(network) is not None:
-        raise InputError(f"{type(network).__name__} has a SoftDecay layer already; detach it first.")
+        raise InputError(
+            f"{type(network).__name__} has a SoftDecay layer already; detach it first, with isotrope.nn.detach(model)."
+        )
     layer = SoftDecay(alpha, form, trainable)
     place = find(network, block, at)
     module, owner = network.get_submodule(place.module), network.get_submodule(place.owner)
@@ -59,9 +61,9 @@ def attach(
     if example is None:
         example = next(network.parameters())
     module.add_module(NAME, layer.to(device=example.device))
-    setattr(owner, _PASS, _Pass(network, place))
+    settings = {"alpha": alpha, "form": form, "trainable": trainable, "block": block, "at": at}
+    setattr(owner, _PASS, _Pass(network, place, settings))
     if hasattr(network, "config"):
-        settings = {"alpha": alpha, "form": form, "trainable": trainable, "block": block, "at": at}
         setattr(network.config, SETTINGS, settings)
     return layer
 
@@ -101,12 +103,78 @@ def inner(model: Any) -> Module:
     return model
 
 
+def copy_layer(source: Any, target: Any) -> SoftDecay | None:
+    """Attach to a model a layer like the one of another model with the same blocks; None where that has none."""
+    owner = attached(inner(source))
+    if owner is None:
+        return None
+    run = getattr(owner, _PASS)
+    layer = attach(target, **run.settings | {"at": rename_for(inner(target), run.settings["at"])})
+    with torch.no_grad():
+        layer.raw_alpha.copy_(getattr(run.module, NAME).raw_alpha)
+    return layer
+
+
+def describe_layer(model: Any) -> dict[str, Any] | None:
+    """The α and form of a model's SoftDecay layer and where it is, as plain data; None for a model without one.
+
+    >>> from transformers import BertConfig, BertModel
+    >>> model = BertModel(BertConfig(num_hidden_layers=3, hidden_size=12, intermediate_size=8))
+    >>> _ = attach(model)
+    >>> describe_layer(model)
+    {'alpha': -0.5, 'form': 'shifted', 'where': 'before encoder.layer.2.output.LayerNorm'}
+    """
+    owner = attached(inner(model)) if isinstance(model, torch.nn.Module) else None
+    if owner is None:
+        return None
+    run = getattr(owner, _PASS)
+    layer = getattr(run.module, NAME)
+    return {"alpha": layer.alpha, "form": layer.form, "where": run.where}
+
+
+def refuse_layer(model: Any, what: str) -> None:
+    """Refuse a model with a SoftDecay layer for what cannot hold one; a layer in a block that was dropped is forgotten.
+
+    Args:
+        model: a torch model.
+        what: what cannot hold it, as the subject of a sentence.
+    """
+    network = inner(model)
+    owner = attached(network)
+    if owner is None:
+        return
+    run = getattr(owner, _PASS)
+    if all(part is not run.module for part in network.modules()):
+        detach(network)
+        return
+    raise InputError(
+        f"{what} cannot hold the SoftDecay layer of this {type(network).__name__} ({run.where}); name a layer before "
+        "it, or load the trained model with SentenceTransformer(folder) and call isotrope.nn.restore(model)."
+    )
+
+
+def rename_for(network: Any, at: str | None) -> str | None:
+    """The name of a place as this model calls it: one with a head has a prefix before those of the model inside."""
+    prefix = f"{getattr(network, 'base_model_prefix', '')}."
+    if at is None or prefix == ".":
+        return at
+    has_head = getattr(network, "base_model", network) is not network
+    bare = at.removeprefix(prefix)
+    names = {name for name, _ in network.named_modules()}
+    candidates = (at, prefix + bare) if has_head else (at, bare)
+    return next((name for name in candidates if name in names), at)
+
+
 class _Pass:
     """A model's forward pass, around which the mask is known to the layer inside."""
 
-    def __init__(self, network: Module, place: Place) -> None:
+    def __init__(self, network: Module, place: Place, settings: dict[str, Any]) -> None:
+        self.settings = settings
         self.module, self.owner = network.get_submodule(place.module), network.get_submodule(place.owner)
         self.use = place.use
+        self.where = f"{'before' if place.before else 'after'} {place.module}"
+        if place.use is not None:
+            self.where += f", use {place.use + 1}"
         below = place.module.removeprefix(place.owner).removeprefix(".").split(".")
         self.around = [self.owner.get_submodule(".".join(below[: i + 1])) for i in range(len(below))]
         self.mask: Tensor | None = None

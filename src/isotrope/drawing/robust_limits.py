@@ -1,0 +1,153 @@
+"""Limits of a scatter that a few far points cannot stretch, and a note of what lies outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.drawing.style import BLUE, SMALL, readable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Vector = NDArray[np.floating[Any]]
+Ranges = tuple[tuple[float, float], tuple[float, float]]
+
+#: At most this share of the points at either end may lie outside, and of fewer points than this none may.
+_SHARE, _FEWEST = 0.05, 8
+
+#: A point is far if it lies beyond the range of the others by this many times its width.
+_FAR = 3.0
+
+#: Axes are cut only where far points make them this many times as wide.
+_STRETCH = 4.0
+
+#: Room around the points, and far points that a note names.
+_MARGIN, _NAMED = 0.05, 2
+
+#: Width of a letter over its height.
+_LETTER = 0.6
+
+
+def robust_range(values: Vector) -> tuple[float, float]:
+    """The range of values, without a few far ones that would make it several times as wide.
+
+    >>> robust_range(np.array([*range(20), 1e8]))
+    (0.0, 19.0)
+    >>> robust_range(np.arange(20.0))
+    (0.0, 19.0)
+    """
+    ordered = np.sort(np.asarray(values, np.float64))
+    whole = float(ordered[0]), float(ordered[-1])
+    if len(ordered) < _FEWEST:
+        return whole
+    cut = max(1, int(_SHARE * len(ordered)))
+    low, high = ordered[cut], ordered[-1 - cut]
+    reach = _FAR * (high - low)
+    near = ordered[(ordered >= low - reach) & (ordered <= high + reach)]
+    width = near[-1] - near[0]
+    if width <= 0 or whole[1] - whole[0] <= _STRETCH * width:
+        return whole
+    return float(near[0]), float(near[-1])
+
+
+def is_inside(values: Vector, limits: tuple[float, float]) -> NDArray[np.bool_]:
+    """Which values lie within limits."""
+    found: NDArray[np.bool_] = (values >= limits[0]) & (values <= limits[1])
+    return found
+
+
+def limit_axes(
+    axes: Axes,
+    x: Vector,
+    y: Vector,
+    names: Sequence[str] | None = None,
+    *,
+    letters: str = "xy",
+    unit: str = "points",
+    ranges: Ranges | None = None,
+    equal: bool = False,
+) -> str:
+    """Set limits that a few far points cannot stretch, mark where these lie by triangles, and say which they are.
+
+    Args:
+        axes: on which the points were drawn.
+        x: of the points, (k,).
+        y: of the points, (k,).
+        names: of the points; without them the note says how many there are and how far they reach.
+        letters: what x and y are called in the note.
+        unit: what a point is, in the plural.
+        ranges: of x and y that are to be seen, by default the robust ones.
+        equal: whether both axes have one scale; they then become a square, so that the limits stay as they are.
+
+    Returns:
+        The note, empty where nothing lies outside; the axes are then left as they are.
+    """
+    ranges = ranges or (robust_range(x), robust_range(y))
+    out = ~(is_inside(x, ranges[0]) & is_inside(y, ranges[1]))
+    if not out.any():
+        return ""
+    widths = [high - low for low, high in ranges]
+    if equal:
+        widths = [max(widths)] * 2
+        axes.set_aspect("equal", adjustable="box")
+    limits = []
+    for values, (low, high), width, change in zip((x, y), ranges, widths, (axes.set_xlim, axes.set_ylim), strict=True):
+        half = (0.5 + _MARGIN) * width or 0.5
+        limits.append(((low + high) / 2 - half, (low + high) / 2 + half))
+        if equal or not is_inside(values, (low, high)).all():
+            change(*limits[-1])
+    far = np.flatnonzero(out)
+    _mark(axes, x[far], y[far], *limits)
+    return _note(far[np.argsort(-_distance(x, y, ranges)[far], kind="stable")], x, y, names, letters, unit)
+
+
+def write_note(axes: Axes, note: str) -> None:
+    """Add a note below the title of axes, in lines that are as wide as the axes."""
+    if note:
+        from textwrap import fill
+
+        figure, place = axes.get_figure(root=True), axes.get_subplotspec()
+        assert figure is not None
+        columns = 1 if place is None else place.get_gridspec().ncols
+        width = int(0.85 * 72 * figure.get_figwidth() / columns / (_LETTER * SMALL))
+        axes.set_title("\n".join(filter(None, [axes.get_title(), fill(note, width)])), fontsize=SMALL)
+
+
+def _mark(axes: Axes, x: Vector, y: Vector, x_limits: tuple[float, float], y_limits: tuple[float, float]) -> None:
+    """Triangles at the edges beyond which points lie."""
+    at_x, at_y = np.clip(x, *x_limits), np.clip(y, *y_limits)
+    sideways = at_x != x
+    for marker, there in (
+        (">", x > at_x),
+        ("<", x < at_x),
+        ("^", (y > at_y) & ~sideways),
+        ("v", (y < at_y) & ~sideways),
+    ):
+        if there.any():
+            axes.plot(at_x[there], at_y[there], marker, color=BLUE, alpha=0.6, markersize=4, clip_on=False, zorder=5)
+
+
+def _distance(x: Vector, y: Vector, ranges: Ranges) -> Vector:
+    """How far points lie outside, in widths of the ranges."""
+    parts = []
+    for values, (low, high) in zip((x, y), ranges, strict=True):
+        beyond = np.maximum(low - values, values - high)
+        parts.append(np.maximum(beyond, 0.0) / (high - low or 1.0))
+    return np.asarray(np.maximum(*parts))
+
+
+def _note(far: NDArray[np.intp], x: Vector, y: Vector, names: Sequence[str] | None, letters: str, unit: str) -> str:
+    def place(i: np.intp) -> str:
+        return f"{letters[0]} {x[i]:.3g}, {letters[1]} {y[i]:.3g}".replace("-", "−")
+
+    start = f"outside: {len(far):,} of {len(x):,} {unit}, "
+    if names is None:
+        return f"{start}the farthest at {place(far[0])}"
+    farthest = {names[i]: i for i in far[::-1]}  # of each name the farthest
+    shown = list(farthest.items())[::-1][:_NAMED]
+    said = "; ".join(f"“{readable(name)}” at {place(i)}" for name, i in shown)
+    return start + said + (f"; and {len(farthest) - _NAMED:,} more" if len(farthest) > _NAMED else "")
