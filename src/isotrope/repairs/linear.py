@@ -14,6 +14,7 @@ from isotrope.repairs.affine import Affine
 from isotrope.repairs.collecting import collect
 from isotrope.repairs.repair import Map, Repair
 from isotrope.statistics import Moments
+from isotrope.statistics.saved_arrays import require
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -136,7 +137,9 @@ class LinearRepair(Repair):
         moments = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
         self.moments_ = Moments.from_arrays(moments)
         self._sources = list(fitted_on["sources"])
-        self._solution = Solution(Affine.from_arrays(arrays), arrays["spectrum"], arrays["gains"])
+        spectrum = require(arrays, "spectrum", np.float64, (None,))
+        gains = require(arrays, "gains", np.float64, spectrum.shape)
+        self._solution = Solution(Affine.from_arrays(arrays), spectrum, gains)
 
 
 def refuse_without_spread(m: Moments) -> None:

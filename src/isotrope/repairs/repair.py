@@ -15,6 +15,7 @@ from isotrope.registry import Registry
 from isotrope.repairs import saved
 from isotrope.repairs.estimator import Estimator
 from isotrope.repairs.rows import matrix, refuse_width
+from isotrope.statistics.saved_arrays import name_file
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -129,7 +130,8 @@ def load_repair(folder: str | Path, *, width: int | None = None, model: str | No
     """
     facts, arrays = saved.read(folder)
     try:
-        return _restored(folder, facts, arrays, width, model)
+        with name_file(Path(folder)):
+            return _restored(folder, facts, arrays, width, model)
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
         raise saved.changed(Path(folder)) from error
 
