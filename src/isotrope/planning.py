@@ -27,7 +27,7 @@ _PROGRAM_BYTES = 120_000_000
 _TORCH_BYTES = 300_000_000
 
 #: What a drawn row, a token type and everything else take in the tables and the report of a run.
-_DRAWN_BYTES, _TYPE_BYTES, _REPORT_BYTES = 100, 48, 700_000
+_DRAWN_BYTES, _TYPE_BYTES, _REPORT_BYTES = 100, 48, 350_000
 
 
 @dataclass(frozen=True, slots=True)

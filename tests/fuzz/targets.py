@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fuzz.saved_targets import add_saved_targets
+
 
 class Target(NamedTuple):
     """ending: of the file's name. seeds: whole inputs, made in a folder. read: what is tried; its value is not used."""
@@ -474,6 +476,7 @@ TARGETS["checkpoint arrays"] = Target(
 for _name, _file in (("config", "config.json"), ("arrays", "repair.safetensors")):
     TARGETS[f"repair {_name}"] = Target("", _repair_seed(_file), partial(_read_repair, _file))
 TARGETS["token weights"] = Target("", _weights_seed, _read_weights)
+add_saved_targets(TARGETS, Target)
 
 
 # Data of evaluations and studies

@@ -18,6 +18,7 @@ from isotrope.quantization.threads import blocks, threads
 from isotrope.repairs import saved
 from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, refuse_width
 from isotrope.statistics import Moments
+from isotrope.statistics.saved_arrays import name_file, refuse_unless, require
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -182,7 +183,10 @@ class Affine:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Affine:
         """The map that `arrays` returned."""
-        return cls(arrays["shift"], arrays["weight"], arrays["offset"])
+        weight = require(arrays, "weight", np.float64, (None, None))
+        d, k = weight.shape
+        refuse_unless(d > 0 and k > 0, f"the saved map is of shape {weight.shape}")
+        return cls(require(arrays, "shift", np.float64, (d,)), weight, require(arrays, "offset", np.float64, (k,)))
 
     def save(self, folder: str | Path, *, fitted_on: Mapping[str, Any] | None = None, overwrite: bool = False) -> None:
         """Write the map into a folder; fitted_on: plain data on where it comes from."""
@@ -195,7 +199,8 @@ class Affine:
         facts, arrays = saved.read(folder)
         if facts["repair"] != "affine":
             raise InputError(f"{str(folder)!r} holds the repair {facts['repair']!r}; use isotrope.repairs.load_repair.")
-        return cls.from_arrays(arrays)
+        with name_file(Path(folder)):
+            return cls.from_arrays(arrays)
 
     def to_torch(self) -> Any:
         """The same map as a float32 torch `Linear`."""

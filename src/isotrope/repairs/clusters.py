@@ -19,6 +19,7 @@ from isotrope.quantization.threads import blocks, threads
 from isotrope.repairs.repair import repair
 from isotrope.repairs.row_repair import RowRepair
 from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, refuse_width
+from isotrope.statistics.saved_arrays import refuse_unless, require, require_counts
 
 Matrix = NDArray[np.float64]
 
@@ -87,7 +88,12 @@ class Clusters:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Clusters:
         """The map that `arrays` returned."""
-        return cls(arrays["centroids"], arrays["means"], arrays["directions"], arrays["counts"])
+        centroids = require(arrays, "centroids", np.float64, (None, None))
+        k, d = centroids.shape
+        refuse_unless(k > 0 and d > 0, f"the saved centroids are of shape {centroids.shape}")
+        directions = require(arrays, "directions", np.float64, (k, None, d))
+        means = require(arrays, "means", np.float64, (k, d))
+        return cls(centroids, means, directions, require_counts(arrays, "counts", k))
 
 
 def _cells(rows: NDArray[np.floating[Any]], centroids: Matrix) -> Codes:

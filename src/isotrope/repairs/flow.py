@@ -15,6 +15,7 @@ from isotrope.errors import InputError, MissingExtra
 from isotrope.repairs.repair import repair
 from isotrope.repairs.row_repair import RowRepair
 from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, refuse_width
+from isotrope.statistics.saved_arrays import refuse_unless, require
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -167,9 +168,34 @@ class FlowMap:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> FlowMap:
         """The map that `arrays` returned."""
+        mean = require(arrays, "mean", np.float64, (None,))
+        (rank,) = require(arrays, "rank", np.int64, (1,), least=0, most=len(mean)).tolist()
         count = sum(name.endswith(".weight") for name in arrays)
-        steps = tuple(Step(*(arrays[f"{i}.{name}"] for name in Step._fields)) for i in range(count))
-        return cls(arrays["mean"], arrays["whiten"], int(arrays["rank"][0]), steps, arrays["likelihoods"])
+        steps = tuple(_saved_step(arrays, f"{i}.", rank) for i in range(count))
+        whiten = require(arrays, "whiten", np.float64, 2 * mean.shape)
+        refuse_unless(len(mean) > 0 and bool(whiten.any(axis=0).all()), "the saved whitening has empty columns")
+        return cls(mean, whiten, rank, steps, require(arrays, "likelihoods", np.float64, (None,), finite=False))
+
+
+def _saved_step(arrays: Mapping[str, NDArray[Any]], start: str, rank: int) -> Step:
+    """One step from a file, of r = rank columns."""
+
+    def number(name: str, *shape: int | None) -> NDArray[Any]:
+        return require(arrays, start + name, (np.float32, np.float64), shape)
+
+    half, hidden = rank // 2, number("first", rank // 2, None).shape[1]
+    both = 2 * (rank - half)
+    return Step(
+        weight=number("weight", rank, rank),
+        offset=number("offset", rank),
+        log_det=number("log_det", 1),
+        first=number("first", half, hidden),
+        first_bias=number("first_bias", hidden),
+        second=number("second", hidden, hidden),
+        second_bias=number("second_bias", hidden),
+        third=number("third", hidden, both),
+        third_bias=number("third_bias", both),
+    )
 
 
 @repair("flow")

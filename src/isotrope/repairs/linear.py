@@ -16,6 +16,7 @@ from isotrope.repairs.fit_check import FitCheck, Lengths
 from isotrope.repairs.repair import Map, Repair
 from isotrope.repairs.resolution import Storage, coarsest, storage_type
 from isotrope.statistics import Moments, Sample
+from isotrope.statistics.saved_arrays import require
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -197,8 +198,11 @@ class LinearRepair(Repair):
         self._sources = list(fitted_on["sources"])
         self._storage = fitted_on.get("storage") or storage_type(self.moments_, self._sources)
         self._lengths = Lengths.from_dict(fitted_on.get("lengths"))
-        left_alone = int(arrays["left_alone"][0]) if "left_alone" in arrays else 0  # not known before 0.2
-        self._solution = Solution(Affine.from_arrays(arrays), arrays["spectrum"], arrays["gains"], left_alone)
+        spectrum = require(arrays, "spectrum", np.float64, (None,))
+        gains = require(arrays, "gains", np.float64, spectrum.shape)
+        known = "left_alone" in arrays  # from version 0.2 on
+        left_alone = int(require(arrays, "left_alone", np.int64, (1,), least=0)[0]) if known else 0
+        self._solution = Solution(Affine.from_arrays(arrays), spectrum, gains, left_alone)
 
 
 def _storage(kind: str, lengths: Lengths, divided: bool) -> Storage:

@@ -19,6 +19,7 @@ from isotrope.repairs.query_rounding import NEAREST, QueryRounding, measure_quer
 from isotrope.repairs.rows import matrix, refuse_width
 from isotrope.repairs.unit_length import Normalized, refuse_way
 from isotrope.statistics import Sample
+from isotrope.statistics.saved_arrays import name_file
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -195,7 +196,8 @@ def load_repair(folder: str | Path, *, width: int | None = None, model: str | No
     """
     facts, arrays = saved.read(folder)
     try:
-        return _restored(folder, facts, arrays, width, model)
+        with name_file(Path(folder)):
+            return _restored(folder, facts, arrays, width, model)
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
         raise saved.changed(Path(folder)) from error
 

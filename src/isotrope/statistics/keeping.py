@@ -15,7 +15,7 @@ KEEP = ("none", "summary", "all")
 
 #: A compact run keeps at most so many sampled rows of a layer, which is more than `repair show` takes, and so many
 #: bytes of the rows of all layers, but never fewer rows than a report draws.
-_MOST_ROWS, _MOST_BYTES, _FEWEST_ROWS = 6_000, 80_000_000, 1_500
+_MOST_ROWS, _MOST_BYTES, _FEWEST_ROWS = 6_000, 72_000_000, 1_500
 
 #: Bytes of a number of a sampled row on disk, and of what is known of the row.
 _NUMBER_BYTES, _KNOWN_BYTES = 2, 26
@@ -36,7 +36,7 @@ def count_kept_rows(sample: int, layers: int, d: int) -> int:
     """How many sampled rows of each layer a compact run keeps.
 
     >>> count_kept_rows(20_000, layers=7, d=384), count_kept_rows(20_000, layers=31, d=576)
-    (6000, 2190)
+    (6000, 1971)
     """
     fitting = _MOST_BYTES // (layers * (_NUMBER_BYTES * d + _KNOWN_BYTES))
     return min(sample, _MOST_ROWS, max(fitting, _FEWEST_ROWS))
