@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import StoreError
+from isotrope.regular_files import check_regular
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 @contextmanager
 def told(what: Path) -> Iterator[None]:
-    """Turn what the system says into a sentence."""
+    """Turn what the system says into a sentence; a pipe or device in the place of a file is refused first."""
+    check_regular(what)
     try:
         yield
     except OSError as error:
