@@ -53,7 +53,9 @@ def load_pipeline(
     with quiet():
         try:
             place = str(Path(str(model)).expanduser()) if local else str(model)
-            pipeline = SentenceTransformer(place, device=used, local_files_only=local, **options)
+            pipeline = SentenceTransformer(
+                place, device=used, local_files_only=local, model_kwargs={"weights_only": True}, **options
+            )
         except Exception as error:  # whatever the libraries, the hub and the files raise
             reason = " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
             raise InputError(

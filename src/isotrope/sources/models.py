@@ -127,7 +127,7 @@ def load(
             tokenizer = _tokenizer(transformers, place, kind)
             packing = unpacked() if place.gguf_file else {}
             network, info = auto.from_pretrained(
-                place.at, dtype=dtype, output_loading_info=True, **place.options, **packing
+                place.at, dtype=dtype, output_loading_info=True, weights_only=True, **place.options, **packing
             )
         except ImportError as error:
             if find_spec("timm") is None and "timm" in str(error):
