@@ -11,8 +11,8 @@ from typing import Any
 from isotrope.errors import InputError
 
 #: Layers that a config may ask for at most, and those that it may have whatever weights there are: some models use one
-#: set of weights for all of their layers.
-_MOST_LAYERS, _FEW_LAYERS = 1_000, 100
+#: set of weights for all of their layers. Experts of a layer, which often share tensors.
+_MOST_LAYERS, _FEW_LAYERS, _MOST_EXPERTS = 1_000, 100, 10_000
 
 #: Names of configs' fields that are numbers of layers or of experts, each of which is built by itself.
 _COUNTS = re.compile(r"(?:.*_)?(?:layers?|blocks|depths?|experts)")
@@ -49,10 +49,11 @@ def check_config(place: str, config: Any, tensors: int | None = None) -> None:
     Traceback (most recent call last):
     isotrope.errors.InputError: the config of 'org/model' has num_hidden_layers 10,000,000, expected at most 1,000; ...
     """
-    most = _MOST_LAYERS if tensors is None else min(_MOST_LAYERS, max(_FEW_LAYERS, tensors))
+    layers = _MOST_LAYERS if tensors is None else min(_MOST_LAYERS, max(_FEW_LAYERS, tensors))
     for name, count in _counts(config):
+        most = _MOST_EXPERTS if name.endswith("experts") else layers
         if count > most:
-            why = "" if most == _MOST_LAYERS else f" for weights of {tensors:,} tensors"
+            why = f" for weights of {tensors:,} tensors" if most < _MOST_LAYERS else ""
             raise InputError(
                 f"the config of {place!r} has {name} {count:,}, expected at most {most:,}{why}; "
                 "check that config.json belongs to the weights."
