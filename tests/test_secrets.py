@@ -24,6 +24,44 @@ from isotrope.secrets import masked, masked_arguments, masked_facts
         ("hf_abcdefghijklmnopqrst", "abcdefghijklmnopqrst"),
         ("az://container?sig=sesame%3D", "sesame"),
         ("AccountName=me;AccountKey=sesame==", "sesame"),
+        *(
+            (f"https://host/a.npy?x=1&{name}=sesame&y=2", "sesame")
+            for name in (
+                "key",
+                "auth",
+                "code",
+                "pwd",
+                "jwt",
+                "KEY",
+                "Code",
+                "api_key",
+                "apikey",
+                "apiKey",
+                "x-api-key",
+                "auth_key",
+                "private-key",
+                "subscription-key",
+                "Ocp-Apim-Subscription-Key",
+                "x-functions-key",
+                "authorization",
+                "x_auth",
+                "auth_code",
+                "authorizationCode",
+                "device-code",
+                "db_pwd",
+                "id_jwt",
+                "x-amz-signature",
+                "X-Goog-Signature",
+                "X-Amz-Security-Token",
+                "access_key_id",
+                "secretKey",
+                "sharedKey",
+                "passcode",
+            )
+        ),
+        ("https://host/a.npy?key=sesame", "sesame"),
+        ("https://host/a.npy#jwt=sesame", "sesame"),
+        ("Server=x;UID=me;PWD=sesame", "sesame"),
     ],
 )
 def test_patterns(text: str, without: str) -> None:
@@ -32,6 +70,15 @@ def test_patterns(text: str, without: str) -> None:
 
 def test_what_is_no_secret_stays() -> None:
     for text in ("a@b.c", "https://host/path?tokens=3", "tokenizer=bert.json", "10:30@noon", "org/model-1"):
+        assert masked(text) == text
+    innocent = (
+        "keyword", "keywords", "encode", "encoding", "author", "authors", "monkey", "decode", "unicode", "barcode",
+        "hotkey", "sort_key", "primary_key", "country_code", "language-code", "keys", "codec", "keyboard", "postcode",
+    )  # fmt: skip
+    for name in innocent:
+        for text in (f"https://host/a.npy?{name}=x&b=1", f"https://host/a.npy?a=1&{name}=x"):
+            assert masked(text) == text
+    for text in ("ended with code=3", "by key=language", "auth=no is not in a URL"):
         assert masked(text) == text
     assert masked_arguments([]) == []
     kept = ["--token-weights", "a", "--tokenizer", "b", "--password-file-mode", "c", "--key", "d", "--tokens", "e"]

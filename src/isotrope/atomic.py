@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from isotrope.csv_text import csv_text
 from isotrope.errors import StoreError
+from isotrope.regular_files import check_regular
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +31,8 @@ _LEFTOVER = re.compile(r"\.(?P<name>.+)\.\d+\.(?P<kind>part|old)")
 
 @contextmanager
 def told(what: Path) -> Iterator[None]:
-    """Turn what the system says into a sentence."""
+    """Turn what the system says into a sentence; a pipe or device in the place of a file is refused first."""
+    check_regular(what)
     try:
         yield
     except OSError as error:

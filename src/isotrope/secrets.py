@@ -11,6 +11,16 @@ from isotrope.printable import escape_surrogates
 
 _HIDDEN = "***"
 
+#: Names of a URL's parameters that are short words: whole, or in compounds that are usual for secrets. `keyword`,
+#: `sort_key`, `author` and `country_code` are none.
+_PARAMETERS = (
+    r"(?:[\w.-]*[_.-])?(?:pwd|jwt|auth|authorization)",
+    r"(?:[\w.-]*[_.-])?(?:app|auth|client|encryption|function|functions|host|license|master|private|session|shared|signing"
+    r"|storage|subscription)[_.-]?key",
+    r"(?:[\w.-]*[_.-])?(?:access|auth|authorization|device|oauth|pass|verification)[_.-]?code",
+    "key|code",
+)
+
 #: A user and password in an address, a token of the hub, the value of a field or option that is named as a secret.
 #: A password may hold what an address may not (/ and @), so behind a colon all up to the last @ is taken for it.
 _PATTERNS = (
@@ -20,6 +30,7 @@ _PATTERNS = (
         re.compile(r"(?i)((?:token|password|passwd|secret|signature|credential|(?:api|access|account|secret)[_-]?key(?:[_-]?id)?|sig)=)[^&\s]+"),
         rf"\1{_HIDDEN}",
     ),
+    (re.compile(rf"(?i)([?&;#](?:{'|'.join(_PARAMETERS)})=)[^&\s]+"), rf"\1{_HIDDEN}"),
 )  # fmt: skip
 
 #: The same in an argument, which is one address and nothing else: its password may hold spaces too.

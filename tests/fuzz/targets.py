@@ -136,6 +136,145 @@ def _faiss(_: Path) -> list[bytes]:
     return made
 
 
+def _read_with_groups(path: Path | str, column: str | None, group_by: str) -> None:
+    from isotrope.sources.arrays import ArraySource
+
+    for batch in ArraySource(path, column=column, group_by=group_by, batch_rows=2).batches():
+        assert batch.rows.group is not None
+        batch.rows.group.members()
+
+
+def _grouped_tables() -> list[Any]:
+    """Tables with a column `kind` of several types, one of them long."""
+    import pyarrow as pa
+
+    texts = ["a" * 500, "b", None, "a" * 500, "c"]
+    kinds = [pa.array(texts), pa.array(texts).dictionary_encode(), pa.array([1, 2, None, 1, 2]), pa.array([b"x"] * 5)]
+    values = pa.FixedSizeListArray.from_arrays(pa.array(ROWS.ravel()), 3)
+    return [pa.table({"v": values, "kind": kind}) for kind in kinds]
+
+
+def _grouped_parquet(_: Path) -> list[bytes]:
+    import pyarrow.parquet as pq
+
+    options = ({}, {"use_dictionary": False, "compression": "zstd"})
+    return [_buffer(lambda b, t=t, o=o: pq.write_table(t, b, **o)) for t in _grouped_tables() for o in options]
+
+
+def _grouped_ipc(_: Path) -> list[bytes]:
+    import pyarrow as pa
+
+    def fill(table: Any, buffer: Any) -> None:
+        with pa.ipc.new_file(buffer, table.schema) as writer:
+            writer.write_table(table)
+
+    return [_buffer(partial(fill, table)) for table in _grouped_tables()]
+
+
+def _grouped_arrays(_: Path) -> list[bytes]:
+    from safetensors.numpy import save
+
+    return [save({"v": ROWS, "kind": np.array([1, 2, 1, 2, 3], dtype)}, {"a": "b"}) for dtype in ("i8", "u1")]
+
+
+def _packed_npz(_: Path) -> list[bytes]:
+    """Archives of many packed arrays, by every method, with integers to group by."""
+    import zipfile
+
+    made = [_buffer(partial(np.savez_compressed, v=np.asfortranarray(ROWS), kind=np.array([1, 2, 1, 2, 3])))]
+    for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", method) as archive:
+            archive.writestr("v.npy", _buffer(partial(np.save, arr=ROWS)))
+            archive.writestr("kind.npy", _buffer(partial(np.save, arr=np.arange(5))))
+            for number in range(20):
+                archive.writestr(f"{number}.npy", _buffer(partial(np.save, arr=ROWS[:1])))
+        made.append(buffer.getvalue())
+    return made
+
+
+def _hdf5_elsewhere(folder: Path) -> list[bytes]:
+    """Numbers in other files beside own ones, and groups."""
+    import h5py
+
+    made = []
+    for number, version in enumerate(("earliest", "latest")):
+        path = folder / f"elsewhere{number}.h5"
+        with h5py.File(path, "w", libver=version) as file:
+            file["v"], file["kind"] = ROWS, np.array([1, 2, 1, 2, 3])
+            file.create_dataset("external", (5, 3), "f4", external=[("/dev/zero", 0, 60)])
+            if number:
+                layout = h5py.VirtualLayout((5, 3), "f4")
+                layout[:] = h5py.VirtualSource("/dev/zero", "rows", shape=(5, 3))
+                file.create_virtual_dataset("virtual", layout)
+            file["link"] = h5py.ExternalLink("/dev/zero", "rows")
+        made.append(path.read_bytes())
+    return made
+
+
+def _read_hdf5_elsewhere(path: Path) -> None:
+    from contextlib import suppress
+
+    from isotrope.errors import InputError
+
+    with suppress(InputError):
+        _read_vectors(path)  # which finds what is elsewhere
+    _read_with_groups(path, "v", "kind")
+
+
+def _points(_: Path) -> list[bytes]:
+    import pickle
+
+    from qdrant_client import models
+
+    payload = {"text": "a text", "n": [1, 2.5, None, True, 10**12], "deep": {"a": "b" * 300}}
+    vectors: list[Any] = [
+        ROWS[0].tolist(),
+        {"a": np.arange(40.0).tolist()},
+        {"b": models.SparseVector(indices=[1], values=[2])},
+    ]
+    points = [models.PointStruct(id=i, vector=vector, payload=payload) for i, vector in enumerate(vectors)]
+    return [pickle.dumps(point, protocol) for point in points for protocol in (4, 5)]
+
+
+def _read_point(path: Path) -> None:
+    from isotrope.sources.stores.address import parse
+    from isotrope.sources.stores.qdrant_folder import load_point
+    from isotrope.sources.stores.store import told
+
+    address = parse(f"qdrant:{path}#texts")
+    assert address is not None
+    with told(address):
+        load_point(str(path), path.read_bytes())
+
+
+def _qdrant_folder(folder: Path) -> list[bytes]:
+    from qdrant_client import QdrantClient, models
+
+    client = QdrantClient(path=str(folder / "qdrant"))
+    client.create_collection("texts", vectors_config=models.VectorParams(size=3, distance=models.Distance.DOT))
+    points = [
+        models.PointStruct(id=i, vector=row, payload={"kind": f"k{i % 2}"}) for i, row in enumerate(ROWS.tolist())
+    ]
+    client.upsert("texts", points)
+    client.close()
+    _KEPT["qdrant"] = folder / "qdrant"
+    return [(folder / "qdrant/collection/texts/storage.sqlite").read_bytes()]
+
+
+def _read_qdrant_folder(path: Path) -> None:
+    """Each time in a new folder: the client of one that it could not open keeps it for itself."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(dir=path.parent) as place:
+        folder = Path(place) / "store"
+        shutil.copytree(_KEPT["qdrant"], folder)
+        shutil.copyfile(path, folder / "collection/texts/storage.sqlite")
+        _read_with_groups(f"qdrant:{folder}#texts", None, "kind")
+
+
+_KEPT: dict[str, Path] = {}
+
 TARGETS["npy"] = Target(".npy", _npy, _read_vectors)
 TARGETS["npz"] = Target(".npz", _npz, _read_vectors)
 TARGETS["safetensors"] = Target(".safetensors", _safetensors, _read_vectors)
@@ -143,6 +282,14 @@ TARGETS["parquet"] = Target(".parquet", _parquet, _read_vectors)
 TARGETS["arrow"] = Target(".arrow", _ipc, _read_vectors)
 TARGETS["hdf5"] = Target(".h5", _hdf5, _read_vectors)
 TARGETS["faiss"] = Target(".faiss", _faiss, _read_vectors)
+_with_groups = partial(_read_with_groups, column="v", group_by="kind")
+TARGETS["parquet groups"] = Target(".parquet", _grouped_parquet, _with_groups)
+TARGETS["arrow groups"] = Target(".arrow", _grouped_ipc, _with_groups)
+TARGETS["safetensors groups"] = Target(".safetensors", _grouped_arrays, _with_groups)
+TARGETS["packed npz"] = Target(".npz", _packed_npz, _with_groups)
+TARGETS["hdf5 elsewhere"] = Target(".h5", _hdf5_elsewhere, _read_hdf5_elsewhere)
+TARGETS["qdrant point"] = Target("", _points, _read_point)
+TARGETS["qdrant folder"] = Target("", _qdrant_folder, _read_qdrant_folder)
 
 
 # Texts
@@ -298,9 +445,6 @@ def _run_folder(folder: Path) -> Path:
     arrays = statistics.summaries[None, 0].arrays()
     Run(folder / "run").save(found, {"layer_0": arrays}, {"layer_0": (None, 0)})
     return folder / "run"
-
-
-_KEPT: dict[str, Path] = {}
 
 
 def _of_run(name: str) -> Callable[[Path], list[bytes]]:
@@ -598,6 +742,7 @@ def _gguf(_: Path) -> list[bytes]:
     with tempfile.TemporaryDirectory() as place:
         writer = gguf.GGUFWriter(f"{place}/a.gguf", "llama")
         writer.add_uint32("x.count", 3)
+        writer.add_uint32("x.block_count", 3)
         writer.add_array("x.words", ["a", "bc"])
         writer.add_array("x.numbers", [1.0, 2.0])
         writer.add_tensor("rows", ROWS)
@@ -614,6 +759,14 @@ def _read_gguf(path: Path) -> None:
     check_gguf(path)
 
 
+def _read_config(path: Path) -> None:
+    from isotrope.sources.model_files import check_config_file
+
+    (path.parent / "model").mkdir(exist_ok=True)
+    shutil.copyfile(path, path.parent / "model/config.json")
+    check_config_file(path.parent / "model")
+
+
 def _read_gate(path: Path) -> None:
     from isotrope import gate
     from isotrope.findings import Findings, Reading
@@ -625,6 +778,9 @@ def _read_gate(path: Path) -> None:
 
 
 TARGETS["gguf"] = Target(".gguf", _gguf, _read_gguf)
+TARGETS["model config"] = Target(
+    "", _plain(b'{"num_hidden_layers": 3, "text_config": {"n_layer": 2}, "depths": [2, 2], "x": 1e5}'), _read_config
+)
 TARGETS["gate"] = Target(
     "",
     _plain(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError
+from isotrope.regular_files import check_regular
 from isotrope.sources.text_columns import did_you_mean
 from isotrope.sources.text_datasets import dataset_rows, load_split
 
@@ -139,6 +140,7 @@ def _read(task: Task, split: str, folder: Path | None) -> Rows:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    check_regular(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, delimiter="\t", strict=True)

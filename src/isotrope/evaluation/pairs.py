@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
+from isotrope.regular_files import check_regular
 from isotrope.sources.text_columns import did_you_mean
 from isotrope.sources.text_datasets import dataset_rows, load_split
 
@@ -196,6 +197,7 @@ def _rows(rows: Iterable[tuple[int, Any]], place: str) -> Iterator[_Found]:
 
 
 def _lines(path: Path) -> Iterator[_Found]:
+    check_regular(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

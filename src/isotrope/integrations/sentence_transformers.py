@@ -14,6 +14,7 @@ from isotrope.errors import InputError, MissingExtra, StoreError
 from isotrope.integrations.linear_map import affine_of, divides, weight_and_bias
 from isotrope.repairs import Affine, Repair, load_repair
 from isotrope.repairs.linear import LinearRepair
+from isotrope.sources.models import check_local_folder
 
 try:
     import torch
@@ -188,9 +189,12 @@ def add_module(folder: Path, module: Module, place: int | None = None) -> None:
 
 def open_model(model: Any, *, trust_remote_code: bool = False) -> SentenceTransformer:
     """The model of a folder or of a name on the hub."""
-    options = {"local_files_only": Path(model).is_dir(), "trust_remote_code": trust_remote_code}
+    local = Path(model).is_dir()
+    if local:
+        check_local_folder(Path(model))
+    options = {"local_files_only": local, "trust_remote_code": trust_remote_code}
     try:
-        opened = SentenceTransformer(str(model), device="cpu", **options)
+        opened = SentenceTransformer(str(model), device="cpu", model_kwargs={"weights_only": True}, **options)
     except Exception as error:  # whatever the libraries, the hub and the files raise
         reason = " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
         raise InputError(

@@ -30,7 +30,7 @@ def beside(folder: Path) -> dict[str, Any]:
         advice = _json(folder / ADVICE, notes)
         found["advice"] = advice if isinstance(advice, dict) and "advice" in advice else None
     for path in sorted([*folder.glob("*.json"), *folder.glob("*.csv")]):
-        if path.name not in _OWN and path.stat().st_size <= _LONGEST:
+        if path.name not in _OWN and path.is_file() and path.stat().st_size <= _LONGEST:
             tables = _evaluation(_json(path, notes)) if path.suffix == ".json" else _scores(_rows(path, notes))
             if tables:
                 found["evaluations"].append({"file": path.name, "tables": tables})

@@ -39,11 +39,7 @@ def open_npz(path: Path, column: str | None, group_by: str | None) -> list[Block
 
 def _member_entry(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, raw: IO[bytes]) -> Entry:
     if member.compress_type == zipfile.ZIP_STORED:
-        # The local header may be longer than the central one says, so its own lengths count.
-        raw.seek(member.header_offset + 26)
-        name_length, extra_length = struct.unpack("<HH", raw.read(4))
-        start = member.header_offset + 30 + name_length + extra_length
-        raw.seek(start)
+        start = _seek_data(member, raw)
         entry = npy_entry(path, raw, min(start + member.file_size, path.stat().st_size))
         _check_sum(member, raw, start)
         return entry
@@ -54,7 +50,15 @@ def _member_entry(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo,
         label = PICKLED if dtype.hasobject else dtype_label(dtype)
         check_size(math.prod(shape) * dtype.itemsize, member.file_size - file.tell())
     opened = _inflate if fortran else _inflating
-    return Entry(shape, label, partial(opened, path, member.filename))
+    return Entry(shape, label, partial(opened, path, member))
+
+
+def _seek_data(member: zipfile.ZipInfo, raw: IO[bytes]) -> int:
+    """Go to where the data of a member begin, and return that place."""
+    # The local header may be longer than the central one says, so its own lengths count.
+    raw.seek(member.header_offset + 26)
+    name_length, extra_length = struct.unpack("<HH", raw.read(4))
+    return raw.seek(member.header_offset + 30 + name_length + extra_length)
 
 
 def _check_sum(member: zipfile.ZipInfo, raw: IO[bytes], start: int) -> None:
@@ -87,12 +91,21 @@ class _Rows:
 
 
 @contextmanager
-def _inflating(path: Path, member: str) -> Iterator[_Rows]:
-    with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+def _opened(path: Path, member: zipfile.ZipInfo) -> Iterator[Any]:
+    """A member, without reading the list of all members again, which is slow where there are thousands of them."""
+    with path.open("rb") as raw:
+        _seek_data(member, raw)
+        with zipfile.ZipExtFile(raw, "r", member) as file:
+            yield file
+
+
+@contextmanager
+def _inflating(path: Path, member: zipfile.ZipInfo) -> Iterator[_Rows]:
+    with _opened(path, member) as file:
         shape, _, dtype = npy_header(file)
         yield _Rows(file, shape, dtype)
 
 
-def _inflate(path: Path, member: str) -> AbstractContextManager[NDArray[Any]]:
-    with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+def _inflate(path: Path, member: zipfile.ZipInfo) -> AbstractContextManager[NDArray[Any]]:
+    with _opened(path, member) as file:
         return nullcontext(npy.read_array(file, allow_pickle=False))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError, MissingExtra
 from isotrope.sources.blocks import (
+    ELSEWHERE,
     INTEGERS,
     NARROW,
     PICKLED,
@@ -76,6 +78,7 @@ def open_safetensors(path: Path, column: str | None, group_by: str | None) -> li
             raise ValueError(f"its header claims {length} bytes, the file has {size}")
         header = json.loads(file.read(length))
     header.pop("__metadata__", None)
+    _refuse_overlaps(header)
     entries = {name: _tensor_entry(path, name, header[name], 8 + length, size) for name in header}
     return blocks_of(path, entries, column, group_by)
 
@@ -89,7 +92,8 @@ def open_hdf5(path: Path, column: str | None, group_by: str | None) -> list[Bloc
         if isinstance(item, h5py.Dataset):
             # The shape of an HDF5 "null dataspace" is None; it holds no rows either way.
             _check_declared(name, item, path.stat().st_size)
-            entries[name] = Entry(item.shape or (), dtype_label(item.dtype), partial(_dataset, path, name))
+            dtype = ELSEWHERE if item.is_virtual or item.external else dtype_label(item.dtype)
+            entries[name] = Entry(item.shape or (), dtype, partial(_dataset, path, name))
 
     with h5py.File(path, "r") as file:
         file.visititems(visit)
@@ -131,7 +135,9 @@ def _choose(path: Path, entries: dict[str, Entry], column: str | None) -> dict[s
     if column is not None:
         return {column: pick(str(path), column, entries)}
     matrices = {
-        name: entry for name, entry in sorted(entries.items()) if len(entry.shape) == 2 and entry.dtype in NARROW | WIDE
+        name: entry
+        for name, entry in sorted(entries.items())
+        if len(entry.shape) == 2 and entry.dtype in NARROW | WIDE | {ELSEWHERE}
     }
     if len({entry.shape[1] for entry in matrices.values()}) > 1:
         raise InputError(
@@ -185,6 +191,14 @@ def _tensor_entry(path: Path, name: str, tensor: dict[str, Any], data: int, size
         raise ValueError(f"tensor {name!r} of shape {shape} and type {code} claims {end - start} bytes")
     check_size(end, size - data)
     return Entry(shape, label, partial(_map, path, stored, data + start, shape, "C"))
+
+
+def _refuse_overlaps(header: dict[str, Any]) -> None:
+    """Refuse tensors that share bytes, by which a small file would hold any number of rows."""
+    spans = sorted((*tensor["data_offsets"], name) for name, tensor in header.items())
+    for (_, end, name), (start, _, other) in pairwise(spans):
+        if start < end:
+            raise ValueError(f"tensors {name!r} and {other!r} share bytes")
 
 
 def _check_declared(name: str, dataset: Any, size: int) -> None:

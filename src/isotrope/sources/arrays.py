@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
+from isotrope.regular_files import check_regular
 from isotrope.row_files import Columns
 from isotrope.sources.archives import open_npz
 from isotrope.sources.array_files import open_hdf5, open_npy, open_safetensors, refuse_names
@@ -261,6 +262,7 @@ def _open(given: str, column: str | None, group_by: str | None) -> list[Block]:
     opener = OPENERS.get(_suffix(given))
     if is_url(given) and opener is not None:
         return open_url(given, opener, column, group_by)
+    check_regular(path)
     if not path.is_file():
         raise InputError(f"there is no file {path}, expected a file or folder of vectors: check the path.")
     if opener is None:

@@ -29,6 +29,9 @@ INTEGERS = {name for name in NARROW | WIDE if "int" in name}
 #: Stands for the dtype of an array of Python objects in a file: reading one would unpickle, which runs code.
 PICKLED = "pickled objects"
 
+#: Stands for the dtype of an HDF5 dataset whose numbers are in other files, which may be anything on this machine.
+ELSEWHERE = "numbers of other files"
+
 _SHAPE_ADVICE = {
     0: "it is a single number",
     1: "call reshape(1, -1) if it is one vector, or reshape(-1, 1) if it is many numbers",
@@ -84,6 +87,11 @@ is one vector, or reshape(-1, 1) if it is many numbers.
         raise InputError(
             f"{name} holds pickled objects, which are refused for safety because loading them can run code; "
             "save plain numbers instead: np.save(path, np.stack(rows).astype('float32'), allow_pickle=False)."
+        )
+    if dtype == ELSEWHERE:
+        raise InputError(
+            f"{name} keeps its numbers in other files (HDF5's external or virtual storage), which are not opened; "
+            "copy them into one file, for example with h5repack, or name another dataset with --column."
         )
     if dtype not in NARROW | WIDE:
         raise InputError(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from isotrope.errors import InputError
+from isotrope.regular_files import PIPE, check_regular, special_kind
 from isotrope.sources.provenance import file_facts
 from isotrope.sources.remote import copied, is_url, told_by_url
 from isotrope.sources.text_columns import (
@@ -32,7 +33,15 @@ from isotrope.sources.text_files import (
     read_files,
     suffix_of,
 )
-from isotrope.sources.text_lines import UNITS, decoded, paragraph_texts, spooled, spooled_lines
+from isotrope.sources.text_lines import (
+    UNITS,
+    decoded,
+    paragraph_texts,
+    pipe_blocks,
+    spooled,
+    spooled_lines,
+    stream_blocks,
+)
 
 MANUAL = "python-manual"
 UNDERLINE = re.compile(r"\s*([*=^~-])\1{2,}\s*")
@@ -202,10 +211,10 @@ def _memory_cells(texts: Sequence[str | None]) -> Iterator[Cell]:
     return ((text, None) for text in texts)
 
 
-def _from_stream(name: str, stream: IO[bytes], options: Options) -> Corpus:
+def _from_stream(name: str, blocks: Iterable[bytes], options: Options) -> Corpus:
     """Plain text from a pipe, which can be read only once."""
     options.only(name, "unit")
-    spool, facts = spooled(stream)
+    spool, facts = spooled(blocks, name)
     if not facts["bytes"]:
         raise InputError(f"{name} is empty (0 bytes); give it some text.")
     read = partial(_spooled_cells, spool, name, options.unit or "line")
@@ -213,11 +222,11 @@ def _from_stream(name: str, stream: IO[bytes], options: Options) -> Corpus:
 
 
 def _spooled_cells(spool: IO[bytes], name: str, unit: str) -> Iterator[Cell]:
-    return text_cells(UNITS[unit](decoded(spooled_lines(spool), name)), name, "line", None, None)
+    return text_cells(UNITS[unit](decoded(spooled_lines(spool, name), name)), name, "line", None, None)
 
 
 def _from_stdin(source: object, options: Options) -> Corpus:
-    return _from_stream("standard input", sys.stdin.buffer, options)
+    return _from_stream("standard input", stream_blocks(sys.stdin.buffer), options)
 
 
 NAMED: dict[Any, Callable[[Any, Options], Corpus]] = {
@@ -239,9 +248,9 @@ def _from_place(source: str | Path, options: Options) -> Corpus:
         if not path.stat().st_size:
             raise InputError(f"{path} is empty (0 bytes); give a file with some text.")
         return _from_files(path, [path], options)
-    if os.path.exists(source):  # a pipe, such as the shell's <(command)
-        with path.open("rb") as stream:
-            return _from_stream(str(path), stream, options)
+    if special_kind(path) == PIPE:  # such as the shell's <(command)
+        return _from_stream(str(path), pipe_blocks(path), options)
+    check_regular(path)
     known = suffix_of(path) in {*TABLES, *TEXT_SUFFIXES}
     if isinstance(source, str) and HUB_ID.fullmatch(source) and not known:
         return _from_dataset(source, options)

@@ -15,7 +15,7 @@ from isotrope.sources.batch import Batch, Layer, Rows
 from isotrope.sources.corpora import Corpus, Text
 from isotrope.sources.groups import Groups
 from isotrope.sources.hub import downloaded
-from isotrope.sources.models import Loaded, device_for, need, quiet, weight_files
+from isotrope.sources.models import Loaded, check_local_folder, device_for, need, quiet, weight_files
 from isotrope.sources.sharding import Cursor, batches_per_shard
 
 #: The name of this space, where layers are named.
@@ -48,10 +48,14 @@ def load_pipeline(
     used = device_for(torch, device, exact)
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
     local = Path(str(model)).expanduser().exists()
+    if local:
+        check_local_folder(Path(str(model)).expanduser())
     with quiet():
         try:
             place = str(Path(str(model)).expanduser()) if local else str(model)
-            pipeline = SentenceTransformer(place, device=used, local_files_only=local, **options)
+            pipeline = SentenceTransformer(
+                place, device=used, local_files_only=local, model_kwargs={"weights_only": True}, **options
+            )
         except Exception as error:  # whatever the libraries, the hub and the files raise
             reason = " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
             raise InputError(

@@ -12,10 +12,14 @@ from pathlib import Path
 from typing import IO
 
 from isotrope.errors import InputError
+from isotrope.regular_files import check_regular
 
 #: Bytes of the types of values; 8 is text, 9 an array.
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 _TEXT, _ARRAY = 8, 9
+
+#: How the types of whole numbers are read, and blocks that a model may have whatever tensors there are.
+_WHOLE, _FEW_BLOCKS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 10: "<Q", 11: "<q"}, 100
 
 #: What the least entry takes: a key or name of no letters, and a type.
 _LEAST = 12
@@ -25,6 +29,7 @@ _LONGEST_NAME, _DEEPEST, _MOST_AXES = 65_535, 4, 8
 
 def check_gguf(path: Path) -> None:
     """Refuse a file whose header announces more than the file holds."""
+    check_regular(path)
     try:
         with path.open("rb") as file:
             _Header(file).walk()
@@ -50,13 +55,23 @@ class _Header:
         tensors, pairs = self._numbers("<QQ")
         self._announced(tensors + pairs, _LEAST)
         for _ in range(pairs):
-            self._skip_text(_LONGEST_NAME)
-            self._skip_value(*self._numbers("<I"))
+            key = self._text(_LONGEST_NAME)
+            (kind,) = self._numbers("<I")
+            if key.endswith(b".block_count") and kind in _WHOLE:
+                (blocks,) = self._numbers(_WHOLE[kind])
+                self._check_blocks(blocks, tensors)
+            else:
+                self._skip_value(kind)
         for _ in range(tensors):
             self._tensor()
 
+    def _check_blocks(self, blocks: int, tensors: int) -> None:
+        """Refuse more blocks than there are tensors, each of which would be built before its weights are missed."""
+        if blocks > max(tensors, _FEW_BLOCKS):
+            raise ValueError(f"it announces {blocks} blocks and has {tensors} tensors")
+
     def _tensor(self) -> None:
-        self._skip_text(_LONGEST_NAME)
+        self._text(_LONGEST_NAME)
         (axes,) = self._numbers("<I")
         if axes > _MOST_AXES:
             raise ValueError(f"a tensor has {axes} axes")
@@ -79,10 +94,14 @@ class _Header:
         self._announced(count, size)
         self._file.seek(count * size, os.SEEK_CUR)
 
-    def _skip_text(self, longest: int | None = None) -> None:
+    def _text(self, longest: int) -> bytes:
         (length,) = self._numbers("<Q")
-        if longest is not None and length > longest:
+        if length > longest:
             raise ValueError(f"a name of {length} bytes")
+        return self._file.read(length)
+
+    def _skip_text(self) -> None:
+        (length,) = self._numbers("<Q")
         self._skip(length, 1)
 
     def _skip_value(self, kind: int, depth: int = 0) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from isotrope.errors import InputError
+from isotrope.regular_files import check_regular
 from isotrope.sources.corpora import HUB_ID, SAVED
 from isotrope.sources.groups import shorten_label
 from isotrope.sources.modality import WORDS
@@ -132,6 +133,7 @@ def open_media(
     if not isinstance(source, (str, Path)):
         return _from_memory(list(source), column or split or group_by)
     path = Path(source).expanduser()
+    check_regular(path)
     if any(all((path / name).is_file() for name in names) for names in SAVED):
         return _from_dataset(path, *load_split(path, split, saved=True), column, group_by, modality)
     if path.is_dir() and split is None:
@@ -274,6 +276,8 @@ def as_file(data: Any) -> Any:
     """What holds an image or a sound, as a file that can be opened; other things as they are."""
     from io import BytesIO
 
+    if _is_path(data):
+        check_regular(data)
     return BytesIO(data) if isinstance(data, (bytes, bytearray)) else os.fspath(data) if _is_path(data) else data
 
 

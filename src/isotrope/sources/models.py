@@ -12,10 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError, MissingExtra
+from isotrope.regular_files import check_regular, check_regular_files
 from isotrope.sources.gguf_header import check_gguf
 from isotrope.sources.hub import downloaded, hub_answers
 from isotrope.sources.modality import chosen, modalities, tower
-from isotrope.sources.model_files import check_tokenizer, check_weights, explain, forget_packing, line, unpacked
+from isotrope.sources.model_files import (
+    check_config,
+    check_config_file,
+    check_tokenizer,
+    check_weights,
+    explain,
+    forget_packing,
+    line,
+    unpacked,
+)
 from isotrope.sources.onnx_layers import is_graph
 from isotrope.sources.provenance import file_facts
 
@@ -125,10 +135,12 @@ def load(
             tokenizer = _tokenizer(transformers, place, kind)
             packing = unpacked() if place.gguf_file else {}
             network, info = auto.from_pretrained(
-                place.at, dtype=dtype, output_loading_info=True, **place.options, **packing
+                place.at, dtype=dtype, output_loading_info=True, weights_only=True, **place.options, **packing
             )
-        except ImportError as error:  # timm's models need it
-            raise MissingExtra("timm", "timm", f"the model {place.name}") from error
+        except ImportError as error:
+            if find_spec("timm") is None and "timm" in str(error):
+                raise MissingExtra("timm", "timm", f"the model {place.name}") from error
+            raise InputError(explain(place.at, error, place.local)) from error
         except Exception as error:  # whatever the library, the hub and the files raise
             raise InputError(explain(place.at, error, place.local)) from error
     check_weights(place.at, info)
@@ -190,6 +202,8 @@ def _reads(place: _Place) -> tuple[tuple[str, ...], Any]:
         return ("text",), None
     from transformers import AutoConfig
 
+    if not place.local:  # that of a folder has been checked
+        check_config(place.name, _raw_config(place))
     with quiet():
         try:
             config = AutoConfig.from_pretrained(place.at, **place.options)  # nosec B615
@@ -198,6 +212,17 @@ def _reads(place: _Place) -> tuple[tuple[str, ...], Any]:
             if "trust_remote_code" in str(error):
                 raise InputError(explain(place.at, error, place.local)) from error
             return ("text",), None
+
+
+def _raw_config(place: _Place) -> Any:
+    """The config as it stands in its file, None where it cannot be read, which loading will tell."""
+    from transformers import PretrainedConfig
+
+    with quiet():
+        try:
+            return PretrainedConfig.get_config_dict(place.at, **place.options)[0]
+        except Exception:  # whatever the library, the hub and the files raise
+            return None
 
 
 def _own_class(place: _Place, config: Any) -> type | None:
@@ -285,10 +310,18 @@ def _must_exist(path: Path, what: str) -> None:
         raise InputError(f"there is no {what} {str(path)!r}; check the path.")
 
 
+def check_local_folder(folder: Path) -> None:
+    """Refuse a sentence-transformers model whose files are pipes or devices, or whose config claims too much."""
+    check_regular_files(folder)
+    check_config_file(Path(_transformer_in(folder)))
+
+
 def _check_folder(folder: Path, gguf_file: str | None) -> None:
+    check_regular(folder)
     _must_exist(folder, "model folder")
     if not folder.is_dir():
         raise InputError(f"{str(folder)!r} is a file; expected a model's folder with config.json, or a .gguf file.")
+    check_regular_files(folder)
     if gguf_file:
         _must_exist(folder / gguf_file, "GGUF file")
         check_gguf(folder / gguf_file)
@@ -296,6 +329,8 @@ def _check_folder(folder: Path, gguf_file: str | None) -> None:
         ggufs = sorted(path.name for path in folder.glob("*.gguf"))
         hint = f"name the GGUF file with --gguf-file {ggufs[0]}" if ggufs else "give the folder that holds config.json"
         raise InputError(f"the folder {str(folder)!r} is not a model: it has no config.json; {hint}.")
+    else:
+        check_config_file(folder)
 
 
 def _only_here(place: str, gguf_file: str | None, revision: str | None) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, IsotropeError
+from isotrope.regular_files import check_regular
 from isotrope.sources.models import Loaded, need, quiet
 from isotrope.sources.onnx_layers import blocks
 from isotrope.sources.provenance import file_facts
@@ -23,6 +24,7 @@ Arrays = dict[str, NDArray[Any]]
 def load_graph(model: str | Path, *, device: str = "auto", exact: bool = False, hooks: str | None = None) -> Loaded:
     """A text model from an ONNX file, with the tokenizer that lies beside it or in the folder above."""
     path = Path(model).expanduser()
+    check_regular(path)
     if not path.is_file():
         raise InputError(f"there is no ONNX file {str(path)!r}; check the path.")
     if exact or device not in ("auto", "cpu"):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import codecs
 import gzip
 import hashlib
+import os
 import tempfile
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -16,6 +18,9 @@ from isotrope.sources.text_columns import Row
 
 #: Bytes of a line, or of a paragraph, that may be one text. A packed file of a few kilobytes can hold a longer one.
 LONGEST = 1 << 27
+
+#: Bytes of a stream that are read at a time, and seconds that a pipe may be without anybody who writes to it.
+_BLOCK, _PATIENCE = 1 << 20, 5.0
 
 
 def file_lines(path: Path) -> Iterator[bytes]:
@@ -35,12 +40,16 @@ def short_lines(stream: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[bytes]
     number = 0
     while line := stream.readline(LONGEST + 1):
         number += 1
-        if len(line) > LONGEST:
-            raise InputError(
-                f"line {number} of {name} is longer than {LONGEST >> 20:,} MiB, which is no text; "
-                "check the file, or put each text into a line of its own."
-            )
+        _refuse_long(line, number, name)
         yield line
+
+
+def _refuse_long(line: bytes, number: int, name: str) -> None:
+    if len(line) > LONGEST:
+        raise InputError(
+            f"line {number} of {name} is longer than {LONGEST >> 20:,} MiB, which is no text; "
+            "check the file, or put each text into a line of its own."
+        )
 
 
 def decoded(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
@@ -51,11 +60,7 @@ def decoded(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
     """
     offset = 0
     for number, line in enumerate(lines, 1):
-        if b"\0" in line:
-            raise InputError(
-                f"{name} is binary or UTF-16, not UTF-8 text (NUL byte in line {number}); "
-                "give a text file, or convert it to UTF-8."
-            )
+        _refuse_binary(line, name, f"line {number}")
         start = len(codecs.BOM_UTF8) if number == 1 and line.startswith(codecs.BOM_UTF8) else 0
         try:
             text = line[start:].decode()
@@ -66,6 +71,14 @@ def decoded(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
             ) from error
         yield number, text
         offset += len(line)
+
+
+def _refuse_binary(data: bytes, name: str, where: str) -> None:
+    if b"\0" in data:
+        raise InputError(
+            f"{name} is binary or UTF-16, not UTF-8 text (NUL byte in {where}); "
+            "give a text file, or convert it to UTF-8."
+        )
 
 
 def line_texts(lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
@@ -101,23 +114,65 @@ def paragraph_texts(lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
         yield first, " ".join(words)
 
 
-def spooled(stream: IO[bytes]) -> tuple[IO[bytes], dict[str, Any]]:
-    """A copy of a stream that can be read again, and its size and hash."""
+def stream_blocks(stream: IO[bytes]) -> Iterator[bytes]:
+    """The bytes of a stream, some at a time."""
+    while block := stream.read(_BLOCK):
+        yield block
+
+
+def pipe_blocks(path: Path) -> Iterator[bytes]:
+    """The bytes of a pipe, some at a time; one that nothing is written to is refused after a few seconds."""
+    try:
+        pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # which does not wait for a writer
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; check the path and its rights.") from error
+    try:
+        yield _first_block(path, pipe)
+        os.set_blocking(pipe, True)
+        while block := os.read(pipe, _BLOCK):
+            yield block
+    finally:
+        os.close(pipe)
+
+
+def _first_block(path: Path, pipe: int) -> bytes:
+    """What is in a pipe by now, which may be nothing yet where somebody has opened it to write."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            block = os.read(pipe, _BLOCK)
+        except BlockingIOError:  # there is a writer
+            return b""
+        if block:
+            return block
+        if time.monotonic() > deadline:
+            raise InputError(
+                f"{str(path)!r} is a pipe to which nothing was written in {_PATIENCE:g} seconds; "
+                "start the program that writes to it first, or give a file."
+            )
+        time.sleep(0.02)
+
+
+def spooled(blocks: Iterable[bytes], name: str) -> tuple[IO[bytes], dict[str, Any]]:
+    """A copy of a stream that can be read again, and its size and hash; what is no text is refused at once."""
     # A pipe gives its bytes once: they are kept in memory, above 64 MiB in a temporary file on disk.
     spool = tempfile.SpooledTemporaryFile(max_size=2**26)  # noqa: SIM115 - lives as long as the corpus
     digest = hashlib.sha256()
-    while block := stream.read(2**20):
+    for block in blocks:
+        _refuse_binary(block, name, f"the {len(block):,} bytes from byte {spool.tell():,} on")
         spool.write(block)
         digest.update(block)
     return spool, {"bytes": spool.tell(), "sha256": digest.hexdigest()}
 
 
-def spooled_lines(spool: IO[bytes]) -> Iterator[bytes]:
-    place = 0
+def spooled_lines(spool: IO[bytes], name: str) -> Iterator[bytes]:
+    place = number = 0
     while True:
         spool.seek(place)  # each time: another pass may be under way on the same file
-        if not (line := spool.readline()):
+        if not (line := spool.readline(LONGEST + 1)):
             return
+        number += 1
+        _refuse_long(line, number, name)
         place = spool.tell()
         yield line
 

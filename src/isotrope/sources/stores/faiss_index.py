@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from isotrope.atomic import remove_leftovers_of, write_atomically
 from isotrope.errors import InputError, StoreError
 from isotrope.locks import claimed
+from isotrope.regular_files import check_regular
 from isotrope.sources.array_files import refuse_names
 from isotrope.sources.blocks import Block, Piece, check_matrix
 from isotrope.sources.provenance import file_facts
@@ -119,6 +120,7 @@ def open_faiss(address: Address, column: str | None, group_by: str | None) -> Fa
     """The vectors of an index file."""
     path = Path(address.place)
     refuse_names(f"{path} is a faiss index, which", column, group_by)
+    check_regular(path)
     if not path.is_file():
         raise InputError(f"there is no file {path}, expected a faiss index; check the path.")
     if path.stat().st_size == 0:

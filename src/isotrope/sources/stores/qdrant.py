@@ -214,6 +214,8 @@ def _label(payload: Any, key: str) -> str:
     value = payload
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None
+    if isinstance(value, (list, dict)):
+        raise InputError(f"the payload {key!r} holds a {type(value).__name__}, expected one value; name another key.")
     return "null" if value is None else str(value)
 
 
