@@ -79,9 +79,9 @@ class Findings:
     verdict: Verdict = field(default_factory=lambda: Verdict("unknown"))
     source: dict[str, Any] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
-    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict, repr=False)
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @property
     def model(self) -> str | None:
@@ -247,9 +247,12 @@ def _checked(found: Findings) -> Findings:
     layers = [*found.layers, *(layer for s in found.verdict.statements for layer in s.layers)]
     model, revision = found.source.get("model", ""), found.source.get("revision", "")
     settings = found.provenance.get("settings", {})
+    named = [row for rows in found.rows.values() for row in rows]
     expected: list[tuple[Iterable[Any], tuple[type, ...]]] = [
         (words, (str,)),
         (found.counts.values(), (int,)),
+        ((row["id"] for row in named), (int,)),
+        ((row["layer"] for row in named), (int, str)),
         (layers, (int, str)),
         ((model, revision), (str, type(None))),
         ([settings], (dict,)),
