@@ -57,17 +57,16 @@ def test_python_of_the_page_about_advice_runs() -> None:
 
 
 def test_the_thresholds_of_the_advice_are_in_the_docs() -> None:
-    from isotrope.evaluation import geometry, trial
+    from isotrope.evaluation import trial
     from isotrope.evaluation.bending import FIRMNESS
+    from isotrope.thresholds import REPAIRABLE
 
     page = (DOCS / "advice.md").read_text("utf-8")
-    assert (
-        f"at least {trial.GAIN_OF_COLLAPSED} where the shape shows a collapse, {trial.GAIN} where it does not" in page
-    )
-    assert f"`spread` ≥ {geometry.EVEN} and mean cosine ≤ {geometry.CENTRED}" in page
+    words = " or in ".join(f"`{word}`" for word in REPAIRABLE)
+    assert f"at least {trial.GAIN_OF_REPAIRABLE} where the rows are {words}, {trial.GAIN} where they are" in page
+    assert f"A repair is advised where they are {words} by the [table](verdict.md)" in page
     assert f"of 3,000 rows is {FIRMNESS:g}" in page
     assert f"weigh {trial.EVERYDAY:.0%}".replace("%", " %") in page
-    assert f"Rows with {geometry.CROWDED:.0%}".replace("%", " %") in page
 
 
 def test_python_of_the_page_about_training_runs(tmp_path: Path) -> None:
@@ -172,10 +171,8 @@ def test_the_thresholds_are_in_the_docs() -> None:
     from isotrope.thresholds import THRESHOLDS
 
     page = (ROOT / "docs" / "verdict.md").read_text("utf-8")
-    for t in THRESHOLDS:
-        assert f"| {t.word} |" in page
-        assert f"{t.value:g}" in page
-        assert t.evidence in page
+    shown = [f"| {t.word} | `{t.measure}` {t.bound} | {t.meaning} | {t.evidence} |" for t in THRESHOLDS]
+    assert [line for line in page.splitlines() if line.startswith("| ") and "`" in line] == shown
 
 
 def test_how_measures_move_with_n_is_shown_for_all_that_work_from_rows() -> None:

@@ -81,9 +81,9 @@ class Findings:
     verdict: Verdict = field(default_factory=lambda: Verdict("unknown"))
     source: dict[str, Any] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
-    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict, repr=False)
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @property
     def model(self) -> str | None:
@@ -271,9 +271,12 @@ def _checked(found: Findings) -> Findings:
     if len(set(found.layers)) < len(found.layers):
         raise ValueError("a layer is there twice")
     check_facts(found.source, found.provenance)
+    named = [row for rows in found.rows.values() for row in rows]
     expected: list[tuple[Iterable[Any], tuple[type, ...]]] = [
         (words, (str,)),
         (found.counts.values(), (int,)),
+        ((row["id"] for row in named), (int,)),
+        ((row["layer"] for row in named), (int, str)),
         (layers, (int, str)),
     ]
     for values, kinds in expected:

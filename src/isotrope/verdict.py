@@ -62,19 +62,15 @@ def judge(findings: Findings) -> Verdict:
 def _scores(findings: Findings) -> Scores:
     """By measure of the table and by layer, what can be compared with a threshold."""
     enough = ROWS_PER_DIMENSION * int(findings.source.get("width") or 0)
-    return {
-        "mean_cosine": {r.layer: Score(r.value, r.low, r.high, r) for r in _readings(findings, "mean_cosine")},
-        "isoscore_share": {
-            r.layer: Score(r.value / r.null, r.low / r.null, r.high / r.null, r)
-            for r in _readings(findings, "isoscore")
-            if r.n > enough and r.null > 0
-        },
-        "hubness": {
-            r.layer: Score(r.value, r.low, r.high, r)
-            for r in _readings(findings, "hubness")
-            if r.n >= FEWEST_FOR_NEIGHBOURS
-        },
-    }  # type: ignore[return-value]
+    cosines = [Score(r.value, r.low, r.high, r) for r in _readings(findings, "mean_cosine")]
+    shares = [
+        Score(r.value / r.null, r.low / r.null, r.high / r.null, r)
+        for r in _readings(findings, "isoscore")
+        if r.n > enough and r.null > 0
+    ]
+    hubs = [Score(r.value, r.low, r.high, r) for r in _readings(findings, "hubness") if r.n >= FEWEST_FOR_NEIGHBOURS]
+    named = {"mean_cosine": cosines, "isoscore_share": shares, "hubness": hubs}
+    return {name: {score.layer: score for score in some} for name, some in named.items()}
 
 
 def _readings(findings: Findings, measure: str) -> Iterator[Reading]:

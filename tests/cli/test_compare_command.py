@@ -43,7 +43,7 @@ def test_in_words(runs: Command) -> None:
     result = runs("compare", "a", "b")
     assert result.code == 0
     assert "Verdict: healthy -> collapsed." in result.out
-    (line,) = [line for line in result.out.splitlines() if " mean_cosine " in line]
+    (line,) = [line for line in result.out.splitlines() if line.startswith("mean_cosine ")]
     assert line.rstrip().endswith("beyond its interval")
     assert "different numbers of rows" not in result.out
     assert "different numbers of rows" in runs("compare", "a", "c").out

@@ -65,11 +65,37 @@ def test_without_o_a_fresh_folder(isotrope: Command, healthy: Path) -> None:
 def test_verdict_chart_and_headline(isotrope: Command, collapsed: Path) -> None:
     out = isotrope("scan", collapsed, "-o", "run").out
     assert "vectors  400 rows, width 8" in out
-    assert "● Collapsed: in the space nearly all rows point the same way (mean cosine 0.99" in out
-    assert "Sure: no 95 % interval reaches below 0.9." in out
+    assert "● Collapsed: in the vectors nearly all rows point the same way (mean cosine 0.99" in out
+    assert "Sure: no 95 % interval reaches below 0.75." in out
     assert "█" * 20 in out
     assert "isotropic" in out
-    assert out.count("without a value") == 1
+    assert [line.split()[0] for line in out.splitlines() if " 0.99" in line and "█" in line] == ["vectors"]
+
+
+def test_vectors_are_not_asked_for_what_they_cannot_have(isotrope: Command, healthy: Path) -> None:
+    out = isotrope("scan", healthy, "-o", "run").out
+    assert "without a value" not in out
+    assert "layer" not in out
+    document = json.loads(Path("run/findings.json").read_text("utf-8"))
+    assert not [r for r in document["readings"] if r["value"] is None]
+    assert not {"self_similarity", "sequence_uniformity", "drift_correlation"} & {
+        r["measure"] for r in document["readings"]
+    }
+    everything = isotrope("scan", healthy, "--measures", "all", "--sample", "300", "--json").json
+    assert not [r["measure"] for r in everything["readings"] if r["reason"] and "these rows" in r["reason"]]
+    named = isotrope("scan", healthy, "--measures", "moments,self_similarity", "--json").json
+    (asked,) = [r for r in named["readings"] if r["measure"] == "self_similarity"]
+    assert asked["value"] is None
+    assert "no token types" in asked["reason"]
+
+
+def test_a_row_that_decides_is_named(isotrope: Command, rng: np.random.Generator) -> None:
+    rows = rng.normal(size=(3000, 32))
+    rows[77] *= 100
+    np.save("long.npy", rows)
+    result = isotrope("scan", "long.npy", "--json")
+    assert "One row decides this: row 77 is " in result.json["verdict"]["statements"][1]["text"]
+    assert [row["id"] for row in result.json["rows"]["extreme"]] == [77]
 
 
 def test_fewer_rows_than_dimensions(isotrope: Command, rng: np.random.Generator) -> None:
@@ -136,13 +162,13 @@ class TestGates:
     def test_passes(self, isotrope: Command, healthy: Path) -> None:
         result = isotrope("scan", healthy, "--json", "--fail-on", "layer[-1].mean_cosine > 0.5")
         assert result.code == 0
-        assert result.err.startswith("gate 'layer[-1].mean_cosine > 0.5' passes: layer[0].mean_cosine = ")
+        assert result.err.startswith("gate 'layer[-1].mean_cosine > 0.5' passes: mean_cosine = ")
         assert result.json["readings"]
 
     def test_fails(self, isotrope: Command, collapsed: Path) -> None:
         result = isotrope("scan", collapsed, "-o", "run", "--fail-on", "mean_cosine.low > 0.5")
         assert result.code == 1
-        assert result.err.startswith("gate 'mean_cosine.low > 0.5' fails: layer[0].mean_cosine.low = 0.99")
+        assert result.err.startswith("gate 'mean_cosine.low > 0.5' fails: mean_cosine.low = 0.99")
         assert Path("run/findings.json").exists()
 
     def test_several(self, isotrope: Command, collapsed: Path) -> None:

@@ -57,7 +57,7 @@ def test_the_verdict_agrees_with_the_numbers(rows: np.ndarray, word: str, worst:
     assert page.heading == word
     assert level(findings) == worst
     shown = {n["measure"]: n["value"] for n in numbers(findings)}
-    assert set(shown) == {"mean_cosine", "drift_share", "effective_rank_eigenvalues"}
+    assert set(shown) == {"mean_cosine", "drift_share", "isoscore"}
     for name, value in shown.items():
         assert value == findings.get(name).value
     units = rows / np.linalg.norm(rows, axis=1, keepdims=True)

@@ -155,7 +155,7 @@ class RowLengths:
 
 
 def _bins(lengths: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.floor(_BINS * np.log2(lengths)).astype(np.int64)
+    return np.asarray(np.floor(_BINS * np.log2(lengths)), dtype=np.int64)
 
 
 def _bin(length: float) -> int:
