@@ -136,7 +136,8 @@ def scan(
 
     from isotrope import gate
     from isotrope.cli.fresh_folder import fresh_folder
-    from isotrope.cli.inputs import sort_out
+    from isotrope.cli.inputs import sort_out, vectors_offered
+    from isotrope.cli.next_step import next_command
     from isotrope.cli.output import echo, echo_json
     from isotrope.cli.terminal import Bar, show_findings, show_plan
     from isotrope.engines.choosing import Engine
@@ -159,7 +160,8 @@ def scan(
     run = Run(folder) if folder is not None else None
     if run is not None and dry_run:
         run.prepare(resume=resume)
-    with nullcontext() if run is None or dry_run else run.held(resume=resume), Bar(quiet=json) as bar:
+    kept = nullcontext() if run is None or dry_run else run.held(resume=resume)
+    with kept, vectors_offered(place), Bar(quiet=json) as bar:
         bar("opening", 0, None)
         reading = replace(reading, model=place.model, text=place.text, vectors=place.vectors)
         if dry_run:
@@ -180,6 +182,8 @@ def scan(
         echo_json(findings.to_json())
     else:
         show_findings(findings, folder)
+        assert folder is not None
+        echo(f"Next: {next_command(findings, place, given, folder)}")
     outcomes = [gate.check(one, findings) for one in gates]
     for outcome in outcomes:
         echo(outcome.text, err=True)
