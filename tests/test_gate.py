@@ -125,14 +125,41 @@ RUN = Findings(
 def test_decides(text: str, fails: bool) -> None:
     outcome = check(parse(text), RUN)
     assert outcome.failed is fails
-    assert ("fails" if fails else "passes") in outcome.text
-    assert text in outcome.text
+    assert outcome.text.startswith("gate tripped: " if fails else "gate passed: ")
+    assert f"{parse(text).number:g}." in outcome.text
 
 
-def test_shows_what_failed() -> None:
-    assert check(parse("any.mean_cosine > 0.2"), RUN).text == (
-        "gate 'any.mean_cosine > 0.2' fails: layer[1].mean_cosine = 0.6, layer[2.before_norm].mean_cosine = 0.3."
-    )
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "any.mean_cosine > 0.2",
+            "gate tripped: layer[1].mean_cosine is 0.6, layer[2.before_norm].mean_cosine is 0.3, above 0.2.",
+        ),
+        ("mean_cosine >= 0.30", "gate tripped: layer[2.before_norm].mean_cosine is 0.3, at or above 0.3."),
+        ("layer[0].mean_cosine < 0.5", "gate tripped: layer[0].mean_cosine is 0.1, below 0.5."),
+        ("layer[0].mean_cosine > 0.5", "gate passed: layer[0].mean_cosine is 0.1, not above 0.5."),
+        ("drift_correlation_pearson <= 0.5", "gate passed: drift_correlation_pearson is 0.8, not at or below 0.5."),
+        (
+            "any.mean_cosine > 0.7",
+            "gate passed: layer[0].mean_cosine is 0.1, layer[1].mean_cosine is 0.6, "
+            "layer[2.before_norm].mean_cosine is 0.3, none above 0.7.",
+        ),
+        (
+            "all.mean_cosine > 0.2",
+            "gate passed: layer[0].mean_cosine is 0.1, layer[1].mean_cosine is 0.6, "
+            "layer[2.before_norm].mean_cosine is 0.3, not all above 0.2.",
+        ),
+    ],
+)
+def test_says_what_holds(text: str, sentence: str) -> None:
+    assert check(parse(text), RUN).text == sentence
+
+
+def test_one_layer_needs_no_name_and_close_numbers_are_told_apart() -> None:
+    one = Findings(readings=[_reading(0, 0.114), Reading(0, "isoscore", 0.1000004)], layers=[0])
+    assert check(parse("mean_cosine > 0.1"), one).text == "gate tripped: mean_cosine is 0.114, above 0.1."
+    assert check(parse("isoscore > 0.1"), one).text == "gate tripped: isoscore is 0.1000004, above 0.1."
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,14 @@ from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
 from isotrope.layer_words import is_vectors
 
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
-    ">": operator.gt,
-    ">=": operator.ge,
-    "<": operator.lt,
-    "<=": operator.le,
-    "==": operator.eq,
-    "!=": operator.ne,
+#: What each sign compares, and in words what holds where it is true.
+_COMPARE: dict[str, tuple[Callable[[float, float], bool], str]] = {
+    ">": (operator.gt, "above"),
+    ">=": (operator.ge, "at or above"),
+    "<": (operator.lt, "below"),
+    "<=": (operator.le, "at or below"),
+    "==": (operator.eq, "equal to"),
+    "!=": (operator.ne, "different from"),
 }
 
 _GRAMMAR = re.compile(
@@ -50,7 +51,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Whether a gate's condition holds (the run fails), and the sentence that says so."""
+    """Whether a gate's condition holds, so that it trips and the run fails, and the sentence that says so."""
 
     failed: bool
     text: str
@@ -77,15 +78,31 @@ def parse(text: str) -> Gate:
 def check(gate: Gate, findings: Findings) -> Outcome:
     """Whether the run fails the gate; a reading that is undefined decides nothing and is refused."""
     readings = _readings(gate, findings)
-    values = [_value(gate, r) for r in readings]
-    hits = [_COMPARE[gate.compare](value, gate.number) for value in values]
+    values = [_value(gate, r, findings) for r in readings]
+    holds, words = _COMPARE[gate.compare]
+    hits = [holds(value, gate.number) for value in values]
     failed = all(hits) if gate.scope == "all" else any(hits)
-    # Where it fails, the layers that made it fail; where it passes, all that were looked at.
+    # Where it trips, the layers that made it trip; where it passes, all that were looked at.
     shown = [
-        f"{_name(r, gate)} = {v:.4g}" for r, v, hit in zip(readings, values, hits, strict=True) if hit or not failed
+        f"{_name(r, gate, findings)} is {_digits(v, gate.number)}"
+        for r, v, hit in zip(readings, values, hits, strict=True)
+        if hit or not failed
     ]
     numbers = ", ".join(shown[:_SHOWN]) + (f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else "")
-    return Outcome(failed, f"gate {gate.text!r} {'fails' if failed else 'passes'}: {numbers}.")
+    if failed:
+        return Outcome(True, f"gate tripped: {numbers}, {words} {gate.number:g}.")
+    which = "not" if len(readings) == 1 else "not all" if gate.scope == "all" else "none"
+    return Outcome(False, f"gate passed: {numbers}, {which} {words} {gate.number:g}.")
+
+
+def _digits(value: float, number: float) -> str:
+    """A value in four digits, in more where it would look the same as the number that it is compared with.
+
+    >>> _digits(0.11442, 0.1), _digits(0.100001, 0.1)
+    ('0.1144', '0.100001')
+    """
+    texts = [f"{value:.{digits}g}" for digits in (4, 8, 17)]
+    return next((text for text in texts if (float(text) == number) == (value == number)), texts[-1])
 
 
 def _readings(gate: Gate, findings: Findings) -> list[Reading]:
@@ -116,14 +133,17 @@ def check_layers(gates: Iterable[Gate], layers: list[int | str]) -> None:
             _layer(gate.scope, layers)
 
 
-def _value(gate: Gate, reading: Reading) -> float:
+def _value(gate: Gate, reading: Reading, findings: Findings) -> float:
     value = float(getattr(reading, gate.end))
     if math.isnan(value):
         why = reading.reason or "it has no interval: too few rows or sequences, or no sample"
-        raise InputError(f"the gate {gate.text!r} cannot be decided: {_name(reading, gate)} is undefined ({why}).")
+        name = _name(reading, gate, findings)
+        raise InputError(f"the gate {gate.text!r} cannot be decided: {name} is undefined ({why}).")
     return value
 
 
-def _name(reading: Reading, gate: Gate) -> str:
+def _name(reading: Reading, gate: Gate, findings: Findings) -> str:
+    """A reading as a gate names it, with its layer where there are several."""
     end = "" if gate.end == "value" else f".{gate.end}"
-    return f"{reading.measure}{end}" if reading.layer is None else f"layer[{reading.layer}].{reading.measure}{end}"
+    layer = "" if reading.layer is None or len(findings.layers) == 1 else f"layer[{reading.layer}]."
+    return f"{layer}{reading.measure}{end}"

@@ -55,6 +55,20 @@ def test_end_to_end_as_with_a_file(isotrope: Command, build: Build, tmp_path: Pa
     assert "its own kind of store" in one_sentence(wrong)
 
 
+def test_a_new_database_is_made_for_the_repaired_table(isotrope: Command, tmp_path: Path) -> None:
+    rows = numbers(30, 4)
+    place = small_stores.lancedb(tmp_path / "store", rows)
+    assert isotrope("repair", "fit", place.address, "--with", "centering", "-o", "r").code == 0
+    done = isotrope("repair", "apply", "r", place.address, "-o", f"lancedb:{tmp_path / 'new'}#repaired")
+    assert done.code == 0, done
+    import lancedb
+
+    table = lancedb.connect(str(tmp_path / "new")).open_table("repaired").to_arrow()
+    np.testing.assert_allclose(np.stack(table.column("vector").to_pylist()), rows - rows.mean(axis=0), atol=1e-5)
+    assert isotrope("scan", f"lancedb:{tmp_path / 'none'}#x").code == 2  # what is read must be there
+    assert not (tmp_path / "none").exists()
+
+
 def test_stores_are_written_by_the_local_engine(isotrope: Command, tmp_path: Path) -> None:
     place = small_stores.faiss(tmp_path / "store", numbers(20, 4))
     assert isotrope("repair", "fit", place.address, "--with", "centering", "-o", "r").code == 0

@@ -202,11 +202,9 @@ def _with_a_sequence_as_output(made: Any) -> None:
 def test_odd_graphs_are_refused_in_one_sentence(change: Callable[[Any], None], tmp_path: Path) -> None:
     made = graph()
     change(made)
-    with pytest.raises(
-        InputError, match=r"(?s)\Athe graph .*encode with it yourself and scan the vectors\.\Z"
-    ) as refused:
+    with pytest.raises(InputError, match=r"(?s)\Athe graph .*encode with it yourself and scan the vectors\.\Z") as info:
         load(saved(tmp_path, made))
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(info.value)
 
 
 def test_a_number_in_a_name_that_no_integer_can_hold_is_part_of_the_name(tmp_path: Path) -> None:
@@ -221,9 +219,8 @@ def test_states_that_do_not_follow_the_tokens_are_refused(tmp_path: Path) -> Non
     made.graph.initializer.append(fixed)
     del made.graph.node[:]
     made.graph.node.append(onnx.helper.make_node("Identity", ["fixed"], ["last"]))
-    source = Input(model=saved(tmp_path, made), text=["the cat", "water"]).open()
-    with pytest.raises(InputError, match=r"gives last the shape \(2, 11, 6\) for \(2, 4\) tokens, expected a row for"):
-        list(source.batches())
+    with pytest.raises(InputError, match=r"gives last the shape \(2, 11, 6\) for \(1, \d+\) tokens, expected a row"):
+        Input(model=saved(tmp_path, made), text=["the cat", "water"]).open()
 
 
 def test_what_needs_weights_is_refused(tmp_path: Path) -> None:

@@ -42,6 +42,18 @@ def rows_and_types(model: str, layer: int) -> tuple[np.ndarray, np.ndarray]:
     return rows, np.concatenate([batch.rows.token for batch in batches])
 
 
+def test_norm_variance_of_words_that_hardly_repeat(model: str, tmp_path: Path) -> None:
+    study = norm_variance(output=tmp_path / "s", models=[model], text=TEXTS[:3], device="cpu", quick=True)
+    (words,) = [part for part in study.parts if part.name.endswith("words")]
+    assert [claim.text for claim in words.claims] == [
+        "no word occurs 10 times or more, so that there is no artefact to see."
+    ]
+    assert [drawn.reason for drawn in words.figures] == [
+        "the table has no row, so that there is no Q / Q of one token to draw"
+    ]
+    assert list(words.tables[0].frame.columns)[:3] == ["layer", "tokens", "words"]
+
+
 def test_norm_variance(model: str, tmp_path: Path) -> None:
     study = norm_variance(output=tmp_path / "s", models=[model], text=TEXTS, device="cpu")
     layers = study.table(f"{model} layers", "layers")

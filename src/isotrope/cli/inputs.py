@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from isotrope.errors import InputError
@@ -42,6 +46,9 @@ def sort_out(
         return Place(model, text, vectors)
     if input is None:
         return Place(model, text)
+    if (model is not None or text is not None) and _holds_vectors(input):
+        given = "model" if model is not None else "text"
+        raise InputError(f"{masked(input)!r} holds vectors, and vectors take no {given}; leave out --{given}.")
     if model is not None:
         if text is not None:
             raise InputError(f"got a model, a text and also {input!r}; leave one out.")
@@ -49,6 +56,42 @@ def sort_out(
     if text is not None:
         return Place(input, text)
     return _by_kind(input)
+
+
+def _holds_vectors(input: str) -> bool:
+    """Whether an input is vectors and nothing else: a store, or a file that can hold no text, images or sounds."""
+    return parse(input) is not None or Path(input).suffix.lower() in _NUMBERS_ALONE
+
+
+#: Files that hold arrays of numbers, where tables may hold text.
+_NUMBERS_ALONE = (".npy", ".npz", ".safetensors", ".h5", ".hdf5")
+
+#: Files of a folder that are looked at, to offer those that are vectors.
+_LOOKED_AT = 10_000
+
+
+@contextmanager
+def vectors_offered(place: Place) -> Iterator[None]:
+    """Add to the refusal of a folder, or of a file in it, the command that scans other vectors which lie there."""
+    try:
+        yield
+    except InputError as error:
+        folder = Path(place.vectors or place.text or "")
+        files = _vectors_in(folder) if (place.vectors or place.text) and folder.is_dir() else []
+        if place.vectors is not None:
+            good = [path for path in files if path.name not in str(error)]
+            files = good if len(good) < len(files) else []  # else the refusal is not of a file
+        if not files:
+            raise
+        found = files[0] if files[0].parent == folder else files[0].parent
+        command = shlex.join(["isotrope", "scan", str(found)])
+        raise InputError(f"{str(error).rstrip('.')}; type {command} to scan vectors that lie in it.") from error
+
+
+def _vectors_in(folder: Path) -> list[Path]:
+    """The files of vectors in a folder and in those below it, its own first."""
+    files = [path for path in islice(folder.rglob("*"), _LOOKED_AT) if path.suffix.lower() in _NUMBERS_ALONE]
+    return sorted((path for path in files if path.is_file()), key=lambda path: (path.parent != folder, path))
 
 
 def _by_kind(input: str) -> Place:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from typing import Any
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
@@ -21,10 +23,10 @@ class SafeConsole(Console):
     """A console that escapes control characters, and breaks lines between words on a terminal, nowhere in a pipe."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        if all(isinstance(part, str | Text) for part in objects):
-            # A word that is longer than a line, such as a path, stays whole, so that it can be copied.
-            wrapped = {"soft_wrap": False, "overflow": "ignore", "crop": False}
-            options |= wrapped if self.is_terminal else {"soft_wrap": True}
+        if len(objects) == 1 and isinstance(objects[0], str | Text):
+            text = self.render_str(objects[0]) if isinstance(objects[0], str) else objects[0]
+            objects = (break_lines(text, self.width) if self.is_terminal else text,)
+            options["soft_wrap"] = True
         super().print(*objects, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
@@ -36,6 +38,26 @@ class SafeConsole(Console):
                 yield segment
             else:
                 yield Segment(escape_controls(segment.text), segment.style)
+
+
+def break_lines(text: Text, width: int) -> Text:
+    """Break a text into lines between its words; a word longer than a line, such as a path, stays whole.
+
+    >>> break_lines(Text("one two /a/long/path three"), 8).plain
+    'one two\\n/a/long/path\\nthree'
+    """
+    lines = []
+    for line in text.split("\n", allow_blank=True):
+        breaks, start = [], 0
+        for word in re.finditer(r"\S+", line.plain):
+            before = line.plain[start : word.start()]
+            if before.strip() and cell_len(before + word[0]) > width:
+                start = word.start()
+                breaks.append(start)
+        for part in line.divide(breaks):
+            part.rstrip()
+            lines.append(part)
+    return Text("\n").join(lines)
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -143,7 +143,8 @@ def scan(
 
     from isotrope import gate
     from isotrope.cli.fresh_folder import fresh_folder
-    from isotrope.cli.inputs import sort_out
+    from isotrope.cli.inputs import sort_out, vectors_offered
+    from isotrope.cli.next_step import next_command
     from isotrope.cli.output import echo, echo_json
     from isotrope.cli.stopping import advise_on_run, advise_when_stopped
     from isotrope.cli.terminal import Bar, show_findings, show_plan
@@ -170,7 +171,8 @@ def scan(
     if run is not None and dry_run:
         run.prepare(resume=resume)
     advise = advise_when_stopped(lambda: "" if dry_run else advise_on_run(run))
-    with advise, nullcontext() if run is None or dry_run else run.held(resume=resume), Bar(quiet=json) as bar:
+    kept = nullcontext() if run is None or dry_run else run.held(resume=resume)
+    with advise, kept, vectors_offered(place), Bar(quiet=json) as bar:
         bar("opening", 0, None)
         reading = replace(reading, model=place.model, text=place.text, vectors=place.vectors)
         if dry_run:
@@ -198,6 +200,8 @@ def scan(
         echo_json(findings.to_json())
     else:
         show_findings(findings, folder)
+        assert folder is not None
+        echo(f"Next: {next_command(findings, place, given, folder)}")
     outcomes = [gate.check(one, findings) for one in gates]
     for outcome in outcomes:
         echo(outcome.text, err=True)

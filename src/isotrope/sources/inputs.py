@@ -92,7 +92,8 @@ class Input:
 
     def _vectors(self) -> Sharded:
         if self.model is not None or self.text is not None:
-            raise InputError("got vectors and also a model or a text; give the vectors alone, or model and text.")
+            given = "model" if self.model is not None else "text"
+            raise InputError(f"vectors take no {given}; give the vectors alone, or a model and a text.")
         if self.layers not in ("all", 0, "0", -1, "-1"):
             raise InputError("vectors have no layers; leave them out.")
         for f in fields(self):

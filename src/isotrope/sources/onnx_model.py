@@ -45,8 +45,8 @@ def load_graph(model: str | Path, *, device: str = "auto", exact: bool = False, 
         raise
     except Exception as error:  # a graph may be valid and yet anything at all: other types, shapes, names, operators
         raise InputError(
-            f"the graph {str(path)!r} cannot be run as a text model ({_reason(error)}); encode with it yourself and scan "
-            "the vectors."
+            f"the graph {str(path)!r} cannot be run as a text model ({_reason(error)}); "
+            "encode with it yourself and scan the vectors."
         ) from error
     return Loaded(network, tokenizer, str(model), files=[file_facts(path)])
 
@@ -180,15 +180,15 @@ def _adapted(proto: Any, session: Any, types: dict[str, Any], states: list[str],
             try:
                 found = session.run(states, _fed(input_ids.numpy(), attention_mask.numpy(), types))
             except Exception as error:  # whatever the runtime raises
-                length = input_ids.shape[1]
                 raise InputError(
-                    f"onnxruntime cannot run the graph on {length:,} tokens ({_reason(error)}); give a smaller max_length."
+                    f"onnxruntime cannot run the graph on {input_ids.shape[1]:,} tokens ({_reason(error)}); "
+                    "give a smaller max_length."
                 ) from error
             for name, state in zip(states, found, strict=True):
                 if state.shape[:2] != tuple(input_ids.shape):
                     raise InputError(
-                        f"the graph gives {name} the shape {state.shape} for {tuple(input_ids.shape)} tokens, expected a "
-                        "row for each token; encode with it yourself and scan the vectors."
+                        f"the graph gives {name} the shape {state.shape} for {tuple(input_ids.shape)} tokens, "
+                        "expected a row for each token; encode with it yourself and scan the vectors."
                     )
             return SimpleNamespace(hidden_states=[torch.from_numpy(state) for state in found])
 

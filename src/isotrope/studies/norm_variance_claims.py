@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scipy import stats
 
+from isotrope.measures.token_window import FEWEST
 from isotrope.studies.result import Claim
 
 if TYPE_CHECKING:
@@ -91,9 +92,8 @@ def word_claims(frame: pd.DataFrame) -> list[Claim]:
     """Words of several tokens have smaller Q, less so in deep layers (Fig. 22)."""
     several = frame[frame["tokens"] == 2]
     if not len(several):
-        return [
-            Claim("note", "no frequent word has two tokens or more, so that there is no artefact to see.", "Fig. 22")
-        ]
+        which = "frequent word has two tokens or more" if len(frame) else f"word occurs {FEWEST} times or more"
+        return [Claim("note", f"no {which}, so that there is no artefact to see.", "Fig. 22")]
     first, last = several["Q_ratio"].iloc[0], several["Q_ratio"].iloc[-1]
     text = (
         f"words of two tokens have {first:.2f} times the Q of words of one in the first layer, {last:.2f} times in the "

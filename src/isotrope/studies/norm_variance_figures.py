@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from isotrope.drawing.style import COLOURS, GREY, PAGE
+from isotrope.errors import InputError
 from isotrope.studies.pictures import Picture, by_layer, drawing
 
 if TYPE_CHECKING:
@@ -38,8 +39,10 @@ def post_norm_picture(frame: pd.DataFrame) -> Picture:
 
 
 def _post_norm(frame: pd.DataFrame, figure: Figure) -> None:
-    axes = figure.subplots()
     columns = [name for name in frame if str(name).startswith("cv ")]
+    if not (frame[columns] > 0).to_numpy().any():
+        raise InputError("fewer than three types occur often enough, so that there is no C.V. to draw")
+    axes = figure.subplots()
     counts = [int(str(name).removeprefix("cv ")) for name in columns]
     for number, row in enumerate(frame.to_dict("records")):
         values = [row[name] for name in columns]

@@ -95,7 +95,8 @@ def by_number_of_tokens(tokens: pd.DataFrame, layers: Sequence[Layer]) -> pd.Dat
             single = means if count == 1 else single
             ratios = {f"{k}_ratio": v / single[k] if single and single[k] else math.nan for k, v in means.items()}
             rows.append({"layer": layer, "tokens": int(count), "words": len(words), **means, **ratios})
-    frame: pd.DataFrame = pd.DataFrame(rows)
+    columns = ["layer", "tokens", "words", "Q", "M", "V", "Q_ratio", "M_ratio", "V_ratio"]
+    frame: pd.DataFrame = pd.DataFrame(rows, columns=columns)
     return frame
 
 

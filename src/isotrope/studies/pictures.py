@@ -48,6 +48,8 @@ def _made(draw: Callable[[Figure], None], width: float, height: float) -> Figure
 
 def by_layer(frame: pd.DataFrame, by: str, column: str, label: str, figure: Figure) -> None:
     """A line of a column over layers for each value of another one. label: of the column."""
+    if frame.empty:
+        raise InputError(f"the table has no row, so that there is no {label} to draw")
     axes = figure.subplots()
     for (name, some), colour in zip(frame.groupby(by, sort=False), COLOURS, strict=False):
         axes.plot(range(len(some)), some[column].astype(float), marker=".", color=colour, label=str(name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -54,13 +55,10 @@ class LanceColumn:
 
     def target(self, address: Address, column: str | None, width: int) -> LanceTarget:
         """A new table with all other columns of this one; column: the new name of the repaired one."""
-        name = address.named
         with told(address, "opened"):
-            database = _connect(address)
-            if name in _tables(database):
+            if not _is_new(address) and address.named in _tables(_connect(address)):
                 raise StoreError(f"{address} is there already, and is never written over; name a new table.")
-            table = database if address == self.address else _connect(self.address)
-            schema = table.open_table(self.table).schema
+            schema = _connect(self.address).open_table(self.table).schema
         new = column or self.column
         if new != self.column and new in schema.names:
             raise StoreError(f"{self.address} has a column {new!r} already; give another name with --output-column.")
@@ -84,7 +82,7 @@ class LanceTarget:
         """Fill a new table beside the final one and put it in its place; on a server, remove it where that fails."""
         import pyarrow as pa
 
-        database, name = _connect(self.address), self.address.named
+        new, name = _is_new(self.address), self.address.named
         beside = name if self.address.is_server else f"{name}.{os.getpid()}.part"
         batches = (self._batch(batch, vectors) for batch, vectors in records)
         first = next(batches, None)
@@ -99,7 +97,8 @@ class LanceTarget:
                 refused.append(error)
                 raise
 
-        with told(self.address, "written"):
+        with told(self.address, "written"), _removed_on_failure(Path(self.address.place) if new else None):
+            database = _connect(self.address, new=True)
             table = database.create_table(beside, schema=first.schema)  # refused where another has made it meanwhile
             try:
                 table.add(pa.RecordBatchReader.from_batches(first.schema, all_batches()))
@@ -174,9 +173,27 @@ def _in_small_batches(batches: Any, start: int, size: int) -> Iterator[tuple[int
     yield from batches(start, min(size, _LABELLED_ROWS))
 
 
-def _connect(address: Address) -> Any:
+def _is_new(address: Address) -> bool:
+    """Whether a database is a folder that is not there yet."""
+    return not address.is_server and not Path(address.place).exists()
+
+
+@contextmanager
+def _removed_on_failure(folder: Path | None) -> Iterator[None]:
+    """Leave no empty folder behind where nothing could be written into it."""
+    try:
+        yield
+    except BaseException:
+        if folder is not None:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def _connect(address: Address, *, new: bool = False) -> Any:
+    """The database. new: one that is not there is made."""
     lancedb = package("lancedb", "reading LanceDB")
-    if not address.is_server and not Path(address.place).is_dir():  # it would be made
+    if not new and not address.is_server and not Path(address.place).is_dir():  # it would be made
         raise InputError(f"there is no folder {address.place!r}, expected a LanceDB database; check the path.")
     return lancedb.connect(address.place)
 
