@@ -110,7 +110,11 @@ def test_lengths_can_be_chosen(tmp_path: Path) -> None:
         repair.normalizes_ = "twice"
     repair.normalizes_ = "output"
     source = ArraySource(UNIT)
-    for way, expected in ((None, bare / lengths(bare)[:, None]), ("none", bare), ("input", bare / lengths(bare)[:, None])):
+    for way, expected in (
+        (None, bare / lengths(bare)[:, None]),
+        ("none", bare),
+        ("input", bare / lengths(bare)[:, None]),
+    ):
         apply_to_file(repair, source, tmp_path / f"{way}.npy", normalize=way)
         assert_allclose(np.load(tmp_path / f"{way}.npy"), expected, rtol=0, atol=1e-12)
     apply_to_file(repair, ArraySource(9 * UNIT), tmp_path / "nine.npy", normalize="input")

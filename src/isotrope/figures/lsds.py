@@ -33,7 +33,10 @@ def lsds(run: RunData, figure: Figure) -> None:
     axes = figure.subplots()
     discrepancy = get("lsds")
     at = np.arange(len(run.layers))
-    for repair, label, colour, side in ((Whitening(), "whitening", BLUE, -0.2), (SoftDecay(form="paper"), "SoftDecay", AMBER, 0.2)):
+    for repair, label, colour, side in (
+        (Whitening(), "whitening", BLUE, -0.2),
+        (SoftDecay(form="paper"), "SoftDecay", AMBER, 0.2),
+    ):
         values = []
         for layer in run.layers:
             rows = run.sample(layer).values[:ROWS].astype(np.float64)
