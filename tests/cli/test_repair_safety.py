@@ -1,4 +1,4 @@
-"""isotrope repair: rows unlike those of the fit, unit length, other columns, gains and rounding, on the command line."""
+"""isotrope repair: rows unlike those of the fit, unit length, other columns, gains and rounding."""
 
 from __future__ import annotations
 
