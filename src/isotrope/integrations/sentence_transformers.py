@@ -174,6 +174,8 @@ def add_module(folder: Path, module: Module, place: int | None = None) -> None:
     modules = json.loads((folder / "modules.json").read_bytes())
     place = len(modules) if place is None else place
     path = folder / f"{place}_{type(module).__name__}"
+    while path.exists():  # a module of the model's own, which moves to a later place
+        path = path.with_name(f"{path.name}_added")
     path.mkdir()
     module.save(str(path))
     # The name that saved models have always used for it, and not where the class lives in this version.
