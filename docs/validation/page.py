@@ -23,8 +23,8 @@ one that a user has, with two texts to fit on: the sentences of the sets themsel
 WikiText (wiki). A number is the mean of Spearman × 100 over STS-B, STS12 and STS14, concatenated. The thresholds of
 the rule were set by spaces of the first three models with mean pooling, so for those the table shows how well they
 separate, not how well they generalise; noisy weights and the pooling `cls` were looked at afterwards. Other repairs are
-fitted on 2,000 sentences of the text alone. Written by `docs/validation/page.py` from the files beside it, which
-`docs/validation/measure.py` made.
+fitted on 2,000 sentences of the text alone. SoftDecay is in the form `paper`.
+Written by `docs/validation/page.py` from the files beside it, which `docs/validation/measure.py` made.
 """
 
 

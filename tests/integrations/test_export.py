@@ -142,3 +142,14 @@ def test_a_mean_that_costs_digits_is_warned_of(rows: np.ndarray, tmp_path: Path)
 def test_a_repair_fitted_on_zeros_changes_nothing(tmp_path: Path) -> None:
     export(SoftDecay().fit(np.zeros((3, 2))), "torch", tmp_path / "linear")
     assert load_file(tmp_path / "linear")["weight"].tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch", "faiss"])
+def test_a_linear_map_without_the_division_by_length_is_warned_of(kind: str, rows: np.ndarray, tmp_path: Path) -> None:
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    with pytest.warns(
+        UserWarning, match=f"the export '{kind}' holds the linear map alone; divide rows by their length after"
+    ):
+        export(Centering().fit(unit), kind, tmp_path / "one")
+    with pytest.warns(UserWarning, match="length before and after it"):
+        export(Centering().fit_unit_rows(rows), kind, tmp_path / "two")

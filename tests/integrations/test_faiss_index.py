@@ -71,3 +71,17 @@ def test_refusals() -> None:
         in_front_of(faiss.IndexFlatL2(4), affine)
     with pytest.raises(InputError, match=r"^got a IndexBinaryFlat, expected a faiss index of float vectors\.$"):
         in_front_of(faiss.IndexBinaryFlat(8), affine)
+
+
+def test_unit_rows_stay_unit_rows_in_an_index_by_inner_product(rows: np.ndarray, tmp_path: Path) -> None:
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    for repair, given in ((Whitening().fit(unit), unit), (Whitening(8).fit_unit_rows(rows), rows)):
+        index = in_front_of(faiss.IndexFlatIP(repair.map_.columns), repair)
+        index.add(given[:300])
+        faiss.write_index(index, str(tmp_path / "index"))
+        scores, found = faiss.read_index(str(tmp_path / "index")).search(given[300:], 5)
+        repaired = repair.transform(given)
+        cosines = repaired[300:] @ repaired[:300].T
+        assert np.abs(scores).max() <= 1 + 1e-6
+        assert_array_equal(found, np.argsort(-cosines, axis=1)[:, :5])
+        assert_allclose(scores, -np.sort(-cosines, axis=1)[:, :5], rtol=0, atol=1e-5)

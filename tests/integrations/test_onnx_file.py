@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from isotrope.errors import InputError, StoreError
 from isotrope.integrations.onnx import IR_VERSION, OPSET, to_onnx, write_onnx
-from isotrope.repairs import Affine, Centering, Repair, SoftDecay
+from isotrope.repairs import Affine, Centering, Repair, SoftDecay, Whitening
 
 
 def run(path: Path, rows: np.ndarray) -> np.ndarray:
@@ -80,3 +80,16 @@ def test_nothing_is_written_over_unless_asked(rows: np.ndarray, tmp_path: Path) 
     with pytest.raises(InputError, match="not fitted yet"):
         write_onnx(Centering(), tmp_path / "other.onnx")
     assert [p.name for p in tmp_path.iterdir()] == ["repair.onnx"]
+
+
+def test_lengths_are_divided_where_the_repair_does_so(rows: np.ndarray, tmp_path: Path) -> None:
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    for name, repair, given in (
+        ("of-unit", Whitening().fit(unit), unit),
+        ("any", Whitening().fit_unit_rows(rows), rows),
+    ):
+        write_onnx(repair, tmp_path / name)
+        found = run(tmp_path / name, given)
+        assert_allclose(found, repair.transform(given), rtol=0, atol=1e-5)
+        assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-6)
+        assert np.isfinite(run(tmp_path / name, np.zeros((1, 24), np.float32))).all()

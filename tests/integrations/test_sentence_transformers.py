@@ -96,6 +96,22 @@ def test_where_the_dense_comes(model: SentenceTransformer, tmp_path: Path) -> No
     assert modules(tmp_path / "twice") == ["Transformer", "Pooling", "Dense", "Dense", "Normalize"]
 
 
+def test_a_repair_of_unit_rows_ends_in_a_normalize(
+    model: SentenceTransformer, pooled_model: SentenceTransformer, pooled: np.ndarray, tmp_path: Path
+) -> None:
+    of_unit, any_length = Whitening(16).fit(unit(pooled)), Whitening(16).fit_unit_rows(pooled)
+    fold(model, of_unit, tmp_path / "encoded", rows="encoded")
+    fold(pooled_model, any_length, tmp_path / "pooled")
+    assert modules(tmp_path / "encoded") == ["Transformer", "Pooling", "Normalize", "Dense", "Normalize"]
+    assert modules(tmp_path / "pooled") == ["Transformer", "Pooling", "Normalize", "Dense", "Normalize"]
+    fold(model, any_length, tmp_path / "both")
+    assert modules(tmp_path / "both") == ["Transformer", "Pooling", "Normalize", "Dense", "Normalize"]
+    expected = of_unit.transform(unit(pooled[:20]))
+    for name in ("encoded", "pooled", "both"):
+        found = SentenceTransformer(str(tmp_path / name), device="cpu").encode(TEXTS[:20])
+        assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
 def test_a_saved_model_keeps_its_files(tmp_path: Path) -> None:
     fold(_embedded_folder(), Affine(np.zeros(384), np.eye(384)), tmp_path / "model")
     source = Path(_embedded_folder())

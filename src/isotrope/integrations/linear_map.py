@@ -44,7 +44,7 @@ def divides(repair: Repair | Affine) -> tuple[bool, bool]:
     >>> divides(Affine([0.0, 0.0], np.eye(2)))
     (False, False)
     """
-    way = "none" if isinstance(repair, Affine) else repair.normalizes_
+    way = repair.normalizes_ if isinstance(repair, Repair) else "none"
     return way in ("input", "both"), way in ("output", "both")
 
 

@@ -179,6 +179,8 @@ def add_module(folder: Path, module: Module, place: int | None = None) -> None:
     modules = json.loads((folder / "modules.json").read_bytes())
     place = len(modules) if place is None else place
     path = folder / f"{place}_{type(module).__name__}"
+    while path.exists():  # a module of the model's own, which moves to a later place
+        path = path.with_name(f"{path.name}_added")
     path.mkdir()
     module.save(str(path))
     # The name that saved models have always used for it, and not where the class lives in this version.
@@ -206,8 +208,8 @@ def open_model(model: Any, *, trust_remote_code: bool = False) -> SentenceTransf
 
 def _refuse_other_lengths(repair: Repair | Affine, rows: str) -> None:
     """Refuse, for a model that divides rows by their length, a repair whose moments tell that it knows other rows."""
-    if not isinstance(repair, LinearRepair) or repair.moments_.n == 0:
-        return
+    if not isinstance(repair, LinearRepair) or repair.moments_.n == 0 or divides(repair)[0]:
+        return  # one that divides rows by their length takes any
     m = repair.moments_
     unit = abs(m.energy / m.n - 1) < 1e-3 and np.allclose(m.mean, m.unit_mean, rtol=0, atol=1e-3)
     if unit and rows == "pooled":

@@ -26,7 +26,7 @@ _BEYOND, _BEYOND_SPREAD = 0.1, 2.0
 _APART = 2.0
 
 #: Rows that are compared, of those that are given at once.
-_LOOKED_AT = 5_000
+_LOOKED_AT = 2_000
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class FitCheck:
 
     def find_mismatch(self, rows: Any) -> str | None:
         """How rows, (n, d), differ from those of the fit, None where they do not; rows of zeros are passed over."""
-        some = matrix(rows)[:: max(1, len(rows) // _LOOKED_AT)]
+        some = matrix(rows)[:: -(-len(rows) // _LOOKED_AT) or 1]
         values = float64(unit(some) if self.of_unit_rows else some)
         with np.errstate(over="ignore", invalid="ignore"):
             lengths = np.sqrt(np.einsum("ij,ij->i", values, values))

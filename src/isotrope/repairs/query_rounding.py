@@ -72,12 +72,12 @@ def measure_query_rounding(repair: Repair, X: Any) -> QueryRounding:
     documents = unit(float64(apply(rows)))
     queries = rows[:QUERIES]
     exact = _nearest(documents[: len(queries)], documents)
-    shares = {}
+    shares: dict[str, float] = {}
     for name, round_rows in _ROUNDINGS.items():
         found = _nearest(unit(float64(apply(round_rows(queries, rows)))), documents)
         kept = [len(np.intersect1d(*pair)) for pair in zip(exact, found, strict=True)]
         shares[name] = float(np.mean(kept)) / NEAREST
-    return QueryRounding(**shares, queries=len(queries), rows=len(rows))
+    return QueryRounding(shares["float16"], shares["int8"], len(queries), len(rows))
 
 
 def _nearest(queries: Matrix, documents: Matrix) -> NDArray[np.int64]:

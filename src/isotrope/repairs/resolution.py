@@ -59,7 +59,7 @@ def narrowest(values: NDArray[Any], kind: str) -> str:
     with np.errstate(over="ignore"):
         for narrow in (np.float16, np.float32):
             if (values.astype(narrow) == values).all():
-                return np.dtype(narrow).name
+                return str(np.dtype(narrow))
     return kind
 
 
@@ -74,8 +74,8 @@ def storage_type(moments: Moments, described: Iterable[dict[str, object]] = ()) 
 def rounding_variances(moments: Moments, storage: Storage) -> Vector:
     """The variance that rounding to a storage type adds to each coordinate, (d,).
 
-    Floats round by a share of each number. A coordinate far smaller than the others is no more precise than a usual one:
-    rows are made, and used, in sums over all coordinates. So no coordinate counts as smaller than the median one.
+    Floats round by a share of each number. A coordinate far smaller than the others is no more precise than
+    they are: rows are made, and used, in sums over all coordinates. So none counts as smaller than the median one.
 
     >>> from isotrope.statistics import block
     >>> rows = np.array([[1.0, 3.0, 0.0], [1.0, -3.0, 0.0]])

@@ -53,6 +53,7 @@ class RowRepair(Repair, Generic[M]):
 
     _kind: ClassVar[type[Any]]
     _centre: NDArray[np.float64] | None = None
+    _fitted_on: dict[str, Any]
     seed: int
 
     def _fitted(self, rows: NDArray[np.floating[Any]]) -> M:

@@ -7,7 +7,7 @@ from typing import Any
 
 from isotrope.effects import before_after
 from isotrope.errors import InputError
-from isotrope.repairs import AllButTheTop, Centering, SoftDecay, Whitening
+from isotrope.repairs import AllButTheTop, Centering, SoftDecay, Whitening, find_risks
 from isotrope.repairs.linear import LinearRepair
 from isotrope.repairs.softdecay import ALPHAS
 from isotrope.statistics import Summary
@@ -31,8 +31,17 @@ def settings() -> list[LinearRepair]:
     ]
 
 
+def _safety(repair: LinearRepair) -> dict[str, Any]:
+    """The shares of nearest rows that rounded queries keep, and what is risky, in words."""
+    found = repair.query_rounding_
+    kept = {} if found is None else {"kept_float16": found.float16, "kept_int8": found.int8}
+    return {**kept, "risks": " ".join(find_risks(repair)) or None}
+
+
 def tried(summary: Summary, seed: int, done: Callable[[], None]) -> Iterator[dict[str, Any]]:
     """A line for each setting and measure of a layer: before, after, on how many rows; why not, where there is none.
+
+    Each line also says how the nearest rows survive rounded queries, and what is risky in the repair.
 
     done: called after each setting.
     """
@@ -42,8 +51,10 @@ def tried(summary: Summary, seed: int, done: Callable[[], None]) -> Iterator[dic
     for repair in settings():
         line: dict[str, Any] = {"repair": repair.name, "alpha": None, "form": None, "strength": None}
         line |= {name: value for name, value in repair.get_params().items() if name in line}
+        line |= {"kept_float16": None, "kept_int8": None, "risks": None}
         try:
-            repair.fit_moments(summary.moments)
+            repair.fit(summary)
+            line |= _safety(repair)
             changes = before_after(repair, summary, measures, sample=ROWS, seed=seed, cutoffs=()).changes
         except InputError as error:
             yield {**line, "measure": None, "before": None, "after": None, "n": 0, "reason": str(error)}

@@ -1,4 +1,4 @@
-"""What stands beside vectors in their files, row by row: the other columns of tables, and arrays as long as the rows."""
+"""What stands beside vectors in their files, row by row: other columns of tables, arrays as long as the rows."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def join_columns(tables: Sequence[Columns]) -> Columns:
 
 def _has(table: Columns, field: Any) -> bool:
     there = table.schema.get_field_index(field.name)
-    return there >= 0 and field.name != table.vectors and table.schema.field(there).type == field.type
+    return there >= 0 and field.name != table.vectors and bool(table.schema.field(there).type == field.type)
 
 
 def _read_all(tables: Sequence[Columns], names: list[str], size: int) -> Iterator[Any]:

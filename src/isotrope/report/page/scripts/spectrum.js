@@ -217,15 +217,19 @@ function triedTable(run) {
   const called = (line) => ({ softdecay: `SoftDecay ${shown(line.alpha)}`, whitening: `Whitening ${shown(line.strength)}`, centering: "Centering", "all-but-the-top": "All but the top" }[line.repair] || line.repair);
   const value = (line, name) => (own.find((other) => key(other) === key(line) && other.measure === name) || {}).after;
   const near = nearestTried(kinds);
+  const rounded = own.some((line) => line.kept_float16 != null) ? [["kept_float16", "float16 queries"], ["kept_int8", "int8 queries"]] : [];
+  const kept = (line, name) => (line[name] == null ? "" : `${(100 * line[name]).toFixed(1)} %`);
+  const risks = kinds.filter((line) => line.risks).map((line) => h("p", { class: "about" }, `${called(line)}: ${line.risks}`));
   const first = own.find((line) => line.measure) || {};
   return h("figure", { class: "panel", "aria-label": "Measures that need rows" }, heading,
     h("p", { class: "about" }, `Tried on ${whole(first.n)} sampled rows at these settings; the nearest to the slider is marked.`),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Measures that need rows, by setting" }, h("table", {},
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Repair"), names.map((name) => h("th", { scope: "col", class: "number", title: about(name).says }, about(name).title)))),
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Repair"), names.map((name) => h("th", { scope: "col", class: "number", title: about(name).says }, about(name).title)), rounded.map(([, title]) => h("th", { scope: "col", class: "number", title: "Share of the ten nearest rows, by cosine after the repair, that queries keep when they are rounded before it." }, title)))),
       h("tbody", {},
-        h("tr", {}, h("td", {}, "As it is"), names.map((name) => h("td", { class: "number" }, shown((own.find((line) => line.measure === name) || {}).before)))),
+        h("tr", {}, h("td", {}, "As it is"), names.map((name) => h("td", { class: "number" }, shown((own.find((line) => line.measure === name) || {}).before))), rounded.map(() => h("td", {}, ""))),
         kinds.map((line) => h("tr", { class: line === near ? "hit" : null }, h("td", { class: "name" }, called(line)),
-          line.measure ? names.map((name) => h("td", { class: "number" }, shown(value(line, name)))) : h("td", { class: "words", colspan: names.length }, line.reason)))))),
+          line.measure ? names.map((name) => h("td", { class: "number" }, shown(value(line, name)))) : h("td", { class: "words", colspan: names.length }, line.reason), rounded.map(([name]) => h("td", { class: "number" }, kept(line, name)))))))),
+    risks,
     h("div", { class: "tools" }, h("button", { class: "quiet", type: "button", "aria-label": "Measures that need rows: download CSV", onclick: () => saveCsv(fileOfLayer("tried")(), { columns: Object.keys(own[0]), rows: own.map((line) => Object.values(line)) }) }, "CSV")));
 }
 
