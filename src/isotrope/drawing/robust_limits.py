@@ -94,12 +94,11 @@ def limit_axes(
     if equal:
         widths = [max(widths)] * 2
         axes.set_aspect("equal", adjustable="box")
-    limits = []
-    for values, (low, high), width, change in zip((x, y), ranges, widths, (axes.set_xlim, axes.set_ylim), strict=True):
-        half = (0.5 + _MARGIN) * width or 0.5
-        limits.append(((low + high) / 2 - half, (low + high) / 2 + half))
-        if equal or not is_inside(values, (low, high)).all():
-            change(*limits[-1])
+    limits = [_around(*seen, width) for seen, width in zip(ranges, widths, strict=True)]
+    if equal or not is_inside(x, ranges[0]).all():
+        axes.set_xlim(*limits[0])
+    if equal or not is_inside(y, ranges[1]).all():
+        axes.set_ylim(*limits[1])
     axes.locator_params(nbins=5)
     far = np.flatnonzero(out)
     _mark(axes, x[far], y[far], *limits)
@@ -116,6 +115,12 @@ def write_note(axes: Axes, note: str) -> None:
         columns = 1 if place is None else place.get_gridspec().ncols
         width = int(0.85 * 72 * figure.get_figwidth() / columns / (_LETTER * SMALL))
         axes.set_title("\n".join(filter(None, [axes.get_title(), fill(note, width)])), fontsize=SMALL)
+
+
+def _around(low: float, high: float, width: float) -> tuple[float, float]:
+    """Limits of a given width and a margin around the middle of a range."""
+    half = (0.5 + _MARGIN) * width or 0.5
+    return (low + high) / 2 - half, (low + high) / 2 + half
 
 
 def _mark(axes: Axes, x: Vector, y: Vector, x_limits: tuple[float, float], y_limits: tuple[float, float]) -> None:
