@@ -21,41 +21,6 @@ def blocks(name: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL)
 
 
-def test_python_of_the_readme_runs() -> None:
-    code = "\n".join(blocks("README.md", "python"))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-def test_python_of_the_page_about_quantizers_runs() -> None:
-    (code,) = blocks("docs/quantizers.md", "python")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("(2000, 4) [2000 2000 2000 2000] 0."), done.stderr
-
-
-def test_python_of_the_page_about_repairs_runs(tmp_path: Path) -> None:
-    check = """
-expected = repair.transform(rows)
-for repaired in (by_numpy, by_torch, by_onnx):
-    assert abs(repaired - expected).max() < 1e-5
-plain = faiss.IndexFlatIP(16)
-plain.add(expected.astype(np.float32))
-assert (found == plain.search(expected[:3].astype(np.float32), 5)[1]).all()
-assert abs(whitened - whitening.transform(encoded)).max() < 1e-5
-"""
-    code = "\n".join([*blocks("docs/repairs.md", "python"), check])
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("(1, 16) {'mean_cosine': 0.")
-
-
-def test_python_of_the_page_about_advice_runs() -> None:
-    code = blocks("docs/advice.md", "python")[0]
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("repair it by Centering\n")
-
-
 def test_the_thresholds_of_the_advice_are_in_the_docs() -> None:
     from isotrope.evaluation import trial
     from isotrope.evaluation.bending import FIRMNESS
@@ -69,36 +34,11 @@ def test_the_thresholds_of_the_advice_are_in_the_docs() -> None:
     assert f"weigh {trial.EVERYDAY:.0%}".replace("%", " %") in page
 
 
-def test_python_of_the_page_about_training_runs(tmp_path: Path) -> None:
-    code = "\n".join(blocks("docs/training.md", "python"))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    trained, losses, numbers = done.stdout.splitlines()
-    assert re.fullmatch(r"α went from -0.5 to -0\.\d+, mean cosine is 0\.\d+", trained)
-    assert losses.startswith("{'IsoScoreStar': 0.")
-    assert numbers.startswith("{'geometry/0/mean_cosine': 0.")
-    assert numbers.endswith(" None")
-
-
 def test_the_page_about_training_names_all_that_there_is() -> None:
     from isotrope import nn
 
     page = (DOCS / "training.md").read_text("utf-8")
     assert all(name in page for name in nn.__all__)
-
-
-def test_python_of_the_page_about_embedders_runs(tmp_path: Path) -> None:
-    check = """
-expected = repair.transform(rows[:5])
-expected /= (expected**2).sum(axis=1, keepdims=True) ** 0.5
-assert abs(encoded - expected).max() < 1e-5
-expected = weighted(texts[:5])
-expected /= (expected**2).sum(axis=1, keepdims=True) ** 0.5
-assert abs(SentenceTransformer("weighted-embedder", device="cpu").encode(texts[:5]) - expected).max() < 1e-5
-"""
-    code = "\n".join([*blocks("docs/embedders.md", "python"), check])
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
 
 
 def test_the_page_about_repairs_names_every_kind_of_export() -> None:
@@ -221,30 +161,6 @@ def test_the_site_knows_every_page() -> None:
     there = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
     apart = ("measures/", "validation/")  # pages that their index lists, and parts of a page
     assert known == {page for page in there if not page.startswith(apart)} | {"measures/README.md"}
-
-
-@pytest.mark.parametrize("page", ["index.md", "guides/retrieval.md", "guides/research.md"])
-def test_python_of_the_guides_runs(page: str, tmp_path: Path) -> None:
-    code = "\n".join(blocks(f"docs/{page}", "python"))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-
-
-def test_commands_of_the_guides_have_their_options() -> None:
-    from typer.main import get_command
-
-    from isotrope.cli.main import app
-
-    lines = [line for page in PAGES for line in "\n".join(blocks(str(page.relative_to(ROOT)), "bash")).splitlines()]
-    used = [line.partition("#")[0].split() for line in lines if line.startswith("isotrope ")]
-    assert len(used) > 40
-    for _, *words in used:
-        command = get_command(app)
-        while hasattr(command, "commands") and words and words[0] in command.commands:
-            command, words = command.commands[words[0]], words[1:]
-        options = {option for parameter in command.params for option in parameter.opts}
-        given = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
-        assert given <= options, (command.name, given - options)
 
 
 def script(name: str) -> ModuleType:

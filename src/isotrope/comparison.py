@@ -63,7 +63,8 @@ def compare(runs: Sequence[Findings], align: str | None = None) -> list[Comparis
 
 def _pair(first: Findings, second: Findings, by: str | None) -> Comparison:
     alignment = align_layers(_layers(first), _layers(second), by)
-    partner = {None: None, **dict(alignment.pairs)}
+    partner: dict[int | str | None, int | str | None] = {None: None}
+    partner.update(alignment.pairs)
     there = {_key(r, r.layer): r for r in second.readings}
     found = [
         (r, there[key]) for r in first.readings if r.layer in partner and (key := _key(r, partner[r.layer])) in there

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 Vector = NDArray[np.floating[Any]]
 Ranges = tuple[tuple[float, float], tuple[float, float]]
 
-#: At most this share of the points at either end may lie outside, and of fewer points than this none may.
-_SHARE, _FEWEST = 0.05, 8
+#: At most this share of the points may lie outside, and of fewer points than this none may.
+_SHARE, _FEWEST = 0.2, 8
 
-#: A point is far if it lies beyond the range of the others by this many times its width.
-_FAR = 3.0
+#: A point is far if it lies this many interquartile ranges beyond the quartiles; of normal values none ever does.
+_FAR = 10.0
 
 #: Axes are cut only where far points make them this many times as wide.
 _STRETCH = 4.0
@@ -44,12 +44,12 @@ def robust_range(values: Vector) -> tuple[float, float]:
     whole = float(ordered[0]), float(ordered[-1])
     if len(ordered) < _FEWEST:
         return whole
-    cut = max(1, int(_SHARE * len(ordered)))
-    low, high = ordered[cut], ordered[-1 - cut]
+    low, high = np.quantile(ordered, [0.25, 0.75])
     reach = _FAR * (high - low)
     near = ordered[(ordered >= low - reach) & (ordered <= high + reach)]
     width = near[-1] - near[0]
-    if width <= 0 or whole[1] - whole[0] <= _STRETCH * width:
+    few = len(near) >= (1 - _SHARE) * len(ordered)
+    if not few or width <= 0 or whole[1] - whole[0] <= _STRETCH * width:
         return whole
     return float(near[0]), float(near[-1])
 
@@ -66,7 +66,7 @@ def limit_axes(
     y: Vector,
     names: Sequence[str] | None = None,
     *,
-    letters: str = "xy",
+    letters: tuple[str, str] = ("x", "y"),
     unit: str = "points",
     ranges: Ranges | None = None,
     equal: bool = False,
@@ -94,12 +94,12 @@ def limit_axes(
     if equal:
         widths = [max(widths)] * 2
         axes.set_aspect("equal", adjustable="box")
-    limits = []
-    for values, (low, high), width, change in zip((x, y), ranges, widths, (axes.set_xlim, axes.set_ylim), strict=True):
-        half = (0.5 + _MARGIN) * width or 0.5
-        limits.append(((low + high) / 2 - half, (low + high) / 2 + half))
-        if equal or not is_inside(values, (low, high)).all():
-            change(*limits[-1])
+    limits = [_around(*seen, width) for seen, width in zip(ranges, widths, strict=True)]
+    if equal or not is_inside(x, ranges[0]).all():
+        axes.set_xlim(*limits[0])
+    if equal or not is_inside(y, ranges[1]).all():
+        axes.set_ylim(*limits[1])
+    axes.locator_params(nbins=5)
     far = np.flatnonzero(out)
     _mark(axes, x[far], y[far], *limits)
     return _note(far[np.argsort(-_distance(x, y, ranges)[far], kind="stable")], x, y, names, letters, unit)
@@ -115,6 +115,12 @@ def write_note(axes: Axes, note: str) -> None:
         columns = 1 if place is None else place.get_gridspec().ncols
         width = int(0.85 * 72 * figure.get_figwidth() / columns / (_LETTER * SMALL))
         axes.set_title("\n".join(filter(None, [axes.get_title(), fill(note, width)])), fontsize=SMALL)
+
+
+def _around(low: float, high: float, width: float) -> tuple[float, float]:
+    """Limits of a given width and a margin around the middle of a range."""
+    half = (0.5 + _MARGIN) * width or 0.5
+    return (low + high) / 2 - half, (low + high) / 2 + half
 
 
 def _mark(axes: Axes, x: Vector, y: Vector, x_limits: tuple[float, float], y_limits: tuple[float, float]) -> None:
@@ -140,13 +146,15 @@ def _distance(x: Vector, y: Vector, ranges: Ranges) -> Vector:
     return np.asarray(np.maximum(*parts))
 
 
-def _note(far: NDArray[np.intp], x: Vector, y: Vector, names: Sequence[str] | None, letters: str, unit: str) -> str:
+def _note(
+    far: NDArray[np.intp], x: Vector, y: Vector, names: Sequence[str] | None, letters: tuple[str, str], unit: str
+) -> str:
     def place(i: np.intp) -> str:
         return f"{letters[0]} {x[i]:.3g}, {letters[1]} {y[i]:.3g}".replace("-", "−")
 
-    start = f"outside: {len(far):,} of {len(x):,} {unit}, "
     if names is None:
-        return f"{start}the farthest at {place(far[0])}"
+        return f"{len(far):,} of {len(x):,} {unit} outside, the farthest at {place(far[0])}"
+    start = f"outside: {len(far):,} of {len(x):,} {unit}, "
     farthest = {names[i]: i for i in far[::-1]}  # of each name the farthest
     shown = list(farthest.items())[::-1][:_NAMED]
     said = "; ".join(f"“{readable(name)}” at {place(i)}" for name, i in shown)

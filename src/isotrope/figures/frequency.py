@@ -34,6 +34,6 @@ def frequency(run: RunData, figure: Figure) -> None:
     ranges = [robust_range(values) for values in (types.q, types.m, types.v)]
     shared = min(low for low, _ in ranges), max(high for _, high in ranges)
     for axes, values, letter in zip(panels, (types.q, types.m, types.v), "QMV", strict=True):
-        trend(axes, np.log10(types.n), values, names=types.token, letters=f"n{letter}", y_range=shared)
+        trend(axes, np.log10(types.n), values, names=types.token, letters=("log₁₀ n", letter), y_range=shared)
         axes.set_xlabel("log₁₀ n")
         axes.set_ylabel(f"{letter} (layer {run.name(run.layer)})")

@@ -39,7 +39,7 @@ def frequency_layers(run: RunData, figure: Figure) -> None:
             trend(axes, np.log10(types.n), np.log10(1 + values), size=2)
             axes.set_xlabel("log₁₀ n" if layer == layers[-1] else "")
             axes.set_ylabel(f"log₁₀(1 + {letter})")
-        trend(row[3], types.m, types.v, size=2, letters="MV")
+        trend(row[3], types.m, types.v, size=2, letters=("M", "V"))
         row[3].set_xlabel("M" if layer == layers[-1] else "")
         row[3].set_ylabel("V")
         row[0].annotate(

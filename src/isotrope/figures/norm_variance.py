@@ -28,6 +28,6 @@ def norm_variance(run: RunData, figure: Figure) -> None:
     """A scatter over token types."""
     axes = figure.subplots()
     types = run.types(run.layer)
-    trend(axes, types.m, types.v, size=5, names=types.token, letters="MV")
+    trend(axes, types.m, types.v, size=5, names=types.token, letters=("M", "V"))
     axes.set_xlabel(f"M, squared norm of the mean (layer {run.name(run.layer)})")
     axes.set_ylabel("V, variance")

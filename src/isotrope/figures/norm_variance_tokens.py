@@ -41,7 +41,7 @@ def norm_variance_tokens(run: RunData, figure: Figure) -> None:
     axes.plot(ends, types.v.mean() + line.slope * (ends - types.m.mean()), color=GREY)
     chosen = chosen_tokens(types, run.seed)
     axes.scatter(types.m[chosen], types.v[chosen], s=12, color=BLUE, zorder=3)
-    note = limit_axes(axes, types.m, types.v, types.token, letters="MV", unit="types")
+    note = limit_axes(axes, types.m, types.v, types.token, letters=("M", "V"), unit="types")
     write_note(axes, note)
     axes.set_xlabel(f"M, squared norm of the mean (layer {run.name(run.layer)})")
     axes.set_ylabel("V, variance")

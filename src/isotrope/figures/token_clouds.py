@@ -66,7 +66,7 @@ def token_clouds(run: RunData, figure: Figure) -> None:
         drawn.append(points)
         seen.append(np.full(len(here), is_near))
         names += [types.token[i]] * len(here)
-        axes.scatter(*points.T, s=4, color=colour, alpha=0.4, linewidth=0, rasterized=True)
+        axes.scatter(points[:, 0], points[:, 1], s=4, color=colour, alpha=0.4, linewidth=0, rasterized=True)
     axes.plot(0, 0, marker="x", color=BLACK, markersize=7, markeredgewidth=1.5, zorder=5)
     axes.set_xlabel(f"first direction (layer {run.name(run.layer)})")
     axes.set_ylabel("second direction")

@@ -23,7 +23,7 @@ def trend(
     *,
     size: float = 3.0,
     names: Sequence[str] | None = None,
-    letters: str = "xy",
+    letters: tuple[str, str] = ("x", "y"),
     y_range: tuple[float, float] | None = None,
 ) -> None:
     """Draw points (k,) and the line through all of them; the numbers stand above, with what lies outside the limits.
@@ -36,6 +36,7 @@ def trend(
     ends = np.array([x.min(), x.max()])
     axes.plot(ends, y.mean() + line.slope * (ends - x.mean()), color=ORANGE)
     words = f"slope {line.slope:.3g}, R² {line.correlation**2:.2f}".replace("-", "−")
-    axes.set_title(words, fontsize=SMALL)
     ranges = None if y_range is None else (robust_range(x), y_range)
-    write_note(axes, limit_axes(axes, x, y, names, letters=letters, unit="types", ranges=ranges))
+    note = limit_axes(axes, x, y, names, letters=letters, unit="types", ranges=ranges)
+    axes.set_title(f"{words}, of all" if note else words, fontsize=SMALL)
+    write_note(axes, note)

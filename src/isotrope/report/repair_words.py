@@ -29,8 +29,8 @@ def repair_words(findings: Findings, folder: str, advice: Mapping[str, Any] | No
         none = advice.get("advice") == "none"
         title = "The advice is to leave this space alone" if none else f"The advice is to repair it: {advice['advice']}"
         reasons = advice.get("reasons")
-        first = [str(reason) for reason in reasons[:1]] if isinstance(reasons, list) else []
-        return {"title": title, "text": [*first, _SHAPE], "commands": [_prove(findings)]}
+        said = [str(reason) for reason in reasons[:1]] if isinstance(reasons, list) else []
+        return {"title": title, "text": [*said, _SHAPE], "commands": [_prove(findings)]}
     if level(findings) == 0:
         title = "Leave this space alone unless an evaluation says otherwise"
         first = "The verdict finds nothing wrong with it, and a repair costs a healthy space points."
