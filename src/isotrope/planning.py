@@ -7,9 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 from isotrope.measures import Measure
-from isotrope.measures.cost import seconds_after
+from isotrope.measures.cost import memory as memory_of_readings
+from isotrope.measures.cost import seconds_after, side_by_side
+from isotrope.report.prepare import memory as memory_of_maps
 from isotrope.report.prepare import seconds as seconds_of_maps
 from isotrope.sources.batch import Layer, Source
 from isotrope.sources.encoding import encode
@@ -23,11 +26,14 @@ _TIMED_BATCHES = 2
 _COUNTED_TEXTS = 2_000
 
 #: What Python and its libraries take, without and with a model.
-_PROGRAM_BYTES = 120_000_000
+_PROGRAM_BYTES = 210_000_000
 _TORCH_BYTES = 300_000_000
 
 #: What a drawn row, a token type and everything else take in the tables and the report of a run.
 _DRAWN_BYTES, _TYPE_BYTES, _REPORT_BYTES = 100, 48, 350_000
+
+#: Room of a sample's table, as a multiple of its rows.
+_SAMPLE_ROOM = 1.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +74,9 @@ def plan(
     layers, d = len(source.layers), source.width
     parts = layers * max(1, len(trial.groups()))
     types = types if wanted.tokens else 0
-    statistics = parts * (8 * d * d + 12 * d * types + 4 * d * min(wanted.sample, rows))
-    after = seconds_after(measures, min(wanted.sample, rows), d, parts)
+    sampled = min(wanted.sample, rows)
+    statistics = parts * (8 * d * d + 12 * d * types + 4 * d * sampled)
+    after = seconds_after(measures, sampled, d, parts)
     maps = seconds_of_maps(layers, d) if report else 0.0
     weights = 4 * source.describe().get("parameters", 0)
     return Plan(
@@ -77,8 +84,9 @@ def plan(
         layers=layers,
         width=d,
         seconds=seconds / timed * rows + after + maps,
-        memory=int(3 * statistics + 3 * weights + _PROGRAM_BYTES + (_TORCH_BYTES if weights else 0)),
-        disk=_disk(layers, d, parts, types, min(wanted.sample, rows), keep),
+        memory=_peak(measures, _Shape(parts, sampled, d, types, _sample_bytes(trial)), report=report)
+        + int(3 * weights + _PROGRAM_BYTES + (_TORCH_BYTES if weights else 0)),
+        disk=_disk(layers, d, parts, types, sampled, keep),
         # The last checkpoint stays until the next one is whole.
         checkpoints=int(2 * statistics),
     )
@@ -89,6 +97,33 @@ def _disk(layers: int, d: int, parts: int, types: int, sample: int, keep: str) -
     kept = estimate_bytes(d, layers, types=types, sample=sample, keep=keep, groups=parts // layers)
     drawn = min(layers, 3) * min(sample, count_kept_rows(sample, layers, d)) + max(layers - 3, 0) * min(sample, 1_500)
     return int(kept + _DRAWN_BYTES * drawn + _TYPE_BYTES * parts * types + _REPORT_BYTES)
+
+
+class _Shape(NamedTuple):
+    """Layers (of all groups), sampled rows of each, their width, token types, and bytes of a sampled number."""
+
+    layers: int
+    sampled: int
+    width: int
+    types: int
+    itemsize: int
+
+
+def _peak(measures: Sequence[Measure], shape: _Shape, *, report: bool) -> int:
+    """Bytes at the peak of a scan, beside the program: while it measures, writes the run or draws the maps."""
+    layers, n, d, types, itemsize = shape
+    rows = itemsize * n * d
+    tables = 8 * d * d + (8 + itemsize) * d * types
+    held = layers * (tables + int(_SAMPLE_ROOM * rows))
+    measuring = held + min(layers, side_by_side(d)) * memory_of_readings(measures, n, d, types)
+    writing = held + layers * (tables + rows)
+    return max(measuring, writing, int(_SAMPLE_ROOM * rows) + memory_of_maps(n, d) if report else 0)
+
+
+def _sample_bytes(trial: Collection) -> int:
+    """Bytes of one number of the sample."""
+    samples = (s.sample for s in trial.summaries.values() if s.sample is not None)
+    return max((s.values.dtype.itemsize for s in samples), default=4)
 
 
 def _seen(trial: Collection) -> int:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from scipy import special, stats
 
+import isotrope
 from isotrope.measures import MEASURES, Measure, get
-from isotrope.measures.intervals import GROUPS, NONE, Groups, Interval, intervals, jackknife
+from isotrope.measures.intervals import GROUPS, NONE, Groups, Interval, intervals, jackknife, tail_index
 from isotrope.sources.batch import Rows
 from isotrope.statistics import (
     Moments,
@@ -39,10 +42,11 @@ FEW, LEAST_OF_FEW, LEAST_OF_MANY = 100, 86, 90
 
 
 class Space(NamedTuple):
-    """Rows to draw, and the true values of measures by name."""
+    """Rows to draw, the true values of measures by name, and whether the rows' lengths have heavy tails."""
 
     draw: Draw
     truth: Callable[[Any], dict[str, float]]
+    heavy: bool = False
 
 
 def read(need: str, space: Space, rng: np.random.Generator, size: int) -> tuple[list[Interval], dict[str, float]]:
@@ -58,7 +62,7 @@ def read(need: str, space: Space, rng: np.random.Generator, size: int) -> tuple[
 
 
 def coverage(need: str, space: Space, size: int = EVERYTHING, times: int = FEW) -> dict[str, float]:
-    """How many of 100 intervals hold the truth, by measure."""
+    """How many of 100 draws have an interval that holds the truth or, with heavy tails, none, by measure."""
     rng = np.random.default_rng(20)
     hits: dict[str, list[bool]] = {}
     for _ in range(times):
@@ -66,8 +70,8 @@ def coverage(need: str, space: Space, size: int = EVERYTHING, times: int = FEW) 
         for m, (low, high) in zip(ESTIMATES[need], found, strict=True):
             true = truth[m.name]
             slack = 1e-9 * abs(true)  # rounding, where the truth is an end of the range
-            # Shares of no common direction have no truth, and rightly claim none.
-            silent = m.name == SHARE and math.isnan(low)
+            # Shares of no common direction have no truth, and rightly claim none; nor do averages with heavy tails.
+            silent = math.isnan(low) and (m.name == SHARE or (space.heavy and m.length_power > 0))
             hits.setdefault(m.name, []).append(silent or low - slack <= true <= high + slack)
     return {name: 100 * float(np.mean(h)) for name, h in hits.items()}
 
@@ -79,8 +83,31 @@ def assert_honest(found: dict[str, float], least: float) -> None:
 # Rows
 
 
-def gaussian(mean: np.ndarray, spectrum: np.ndarray, n: int, length: int = 1, together: float = 0.0) -> Space:
-    """Rows of a Gaussian, in sequences whose rows have a part of their variance in common."""
+class Factor(NamedTuple):
+    """A random factor of each row, with its mean and mean square."""
+
+    draw: Callable[[np.random.Generator, int], np.ndarray]
+    mean: float
+    mean_square: float
+
+
+ONE = Factor(lambda rng, n: np.ones(n), 1.0, 1.0)
+
+
+def lognormal(sigma: float) -> Factor:
+    return Factor(lambda rng, n: np.exp(sigma * rng.standard_normal(n)), math.exp(sigma**2 / 2), math.exp(2 * sigma**2))
+
+
+def student(freedom: float) -> Factor:
+    """What makes Gaussian rows those of a multivariate t distribution."""
+    mean = math.sqrt(freedom / 2) * math.exp(special.gammaln((freedom - 1) / 2) - special.gammaln(freedom / 2))
+    return Factor(lambda rng, n: np.sqrt(freedom / rng.chisquare(freedom, n)), mean, freedom / (freedom - 2))
+
+
+def gaussian(
+    mean: np.ndarray, spectrum: np.ndarray, n: int, length: int = 1, together: float = 0.0, factor: Factor = ONE
+) -> Space:
+    """Rows of a Gaussian, each times a factor, in sequences whose rows have a part of their variance in common."""
     d = len(mean)
     basis = stats.ortho_group.rvs(d, random_state=1)
     root = np.sqrt(spectrum)[:, None] * basis
@@ -92,23 +119,27 @@ def gaussian(mean: np.ndarray, spectrum: np.ndarray, n: int, length: int = 1, to
     def draw(rng: np.random.Generator) -> tuple[np.ndarray, Rows]:
         own = rng.standard_normal((sequences, length, d)) * math.sqrt(1 - together)
         shared = rng.standard_normal((sequences, 1, d)) * math.sqrt(together)
-        return mean + (own + shared).reshape(-1, d) @ root, known
+        return factor.draw(rng, n)[:, None] * (mean + (own + shared).reshape(-1, d) @ root), known
 
-    covariance = root.T @ root
-    unit = np.zeros(d)
-    if mean.any():
-        many = mean + np.random.default_rng(0).standard_normal((500_000, d)) @ root
-        unit = (many / np.linalg.norm(many, axis=1, keepdims=True)).mean(axis=0)
-    endless = Moments(
-        n=ENDLESS,
-        mean=mean,
-        scatter=ENDLESS * covariance,
-        unit_mean=unit,
-        unit_scatter=(ENDLESS - 1) * (1 - float(unit @ unit)),
-        energy=ENDLESS * float(covariance.trace() + mean @ mean),
-    )
-    truth = {m.name: m(endless) for m in ESTIMATES["moments"]}
-    return Space(draw, lambda _: truth)
+    @cache
+    def truth() -> dict[str, float]:
+        drift = factor.mean * mean
+        covariance = factor.mean_square * (root.T @ root + np.outer(mean, mean)) - np.outer(drift, drift)
+        unit = np.zeros(d)
+        if mean.any():
+            many = mean + np.random.default_rng(0).standard_normal((500_000, d)) @ root
+            unit = (many / np.linalg.norm(many, axis=1, keepdims=True)).mean(axis=0)
+        endless = Moments(
+            n=ENDLESS,
+            mean=drift,
+            scatter=ENDLESS * covariance,
+            unit_mean=unit,
+            unit_scatter=(ENDLESS - 1) * (1 - float(unit @ unit)),
+            energy=ENDLESS * float(covariance.trace() + drift @ drift),
+        )
+        return {m.name: m(endless) for m in ESTIMATES["moments"]}
+
+    return Space(draw, lambda _: truth(), heavy=factor is not ONE)
 
 
 def flat(d: int) -> np.ndarray:
@@ -149,11 +180,54 @@ def test_intervals_of_moments_hold_the_truth_many_times(space: str) -> None:
     assert_honest(coverage("moments", *MOMENTS[space], times=400), LEAST_OF_MANY)
 
 
+HEAVY: dict[str, Space] = {
+    "lognormal 0.5": gaussian(off(16, 0.5), flat(16), 1000, factor=lognormal(0.5)),
+    "lognormal 1": gaussian(off(16, 0.5), flat(16), 1000, factor=lognormal(1.0)),
+    "lognormal 1, far": gaussian(off(16, 2.0), flat(16), 400, factor=lognormal(1.0)),
+    "lognormal 1, sequences": gaussian(off(16, 0.5), power(16), 3000, 10, 0.3, factor=lognormal(1.0)),
+    "lognormal 1.5": gaussian(off(16, 0.5), power(16), 1000, factor=lognormal(1.5)),
+    "Student t, 3": gaussian(off(16, 0.5), power(16), 1000, factor=student(3.0)),
+    "Student t, 5": gaussian(off(16, 0.5), flat(16), 1000, factor=student(5.0)),
+    "Student t, 5, few rows": gaussian(off(16, 0.5), power(16), 300, factor=student(5.0)),
+}
+
+
+@pytest.mark.parametrize("space", ["lognormal 1", "lognormal 1, far", "Student t, 3", "Student t, 5, few rows"])
+def test_intervals_of_heavy_tails_hold_the_truth_or_are_not_stated(space: str) -> None:
+    assert_honest(coverage("moments", HEAVY[space]), LEAST_OF_FEW)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("space", HEAVY)
+def test_intervals_of_heavy_tails_hold_the_truth_or_are_not_stated_many_times(space: str) -> None:
+    assert_honest(coverage("moments", HEAVY[space], times=400), LEAST_OF_MANY)
+
+
+@pytest.mark.parametrize("space", ["lognormal 1", "lognormal 1.5", "Student t, 3"])
+def test_heavy_tails_leave_intervals_of_directions_alone(space: str) -> None:
+    stated = np.zeros(len(ESTIMATES["moments"]))
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        found, _ = read("moments", HEAVY[space], rng, EVERYTHING)
+        stated += [math.isfinite(low) for low, _ in found]
+    for m, count in zip(ESTIMATES["moments"], stated, strict=True):
+        assert m.length_power != 0 or count == 20, m.name
+        assert m.length_power != 2 or count <= 1, m.name
+
+
 # Tokens
 
 
-def texts(types: int, frequency: np.ndarray, sequences: int, length: int, d: int = 8, together: float = 0.3) -> Space:
-    """Rows around the mean of their type, types drawn by frequency, sequences with a part in common."""
+def texts(
+    types: int,
+    frequency: np.ndarray,
+    sequences: int,
+    length: int,
+    d: int = 8,
+    together: float = 0.3,
+    factor: Factor = ONE,
+) -> Space:
+    """Rows around the mean of their type, times a factor, types drawn by frequency, sequences with a part in common."""
     rng = np.random.default_rng(5)
     p = frequency / frequency.sum()
     size = 0.6 + 0.8 * rng.random(types)
@@ -167,15 +241,18 @@ def texts(types: int, frequency: np.ndarray, sequences: int, length: int, d: int
         token = rng.choice(types, size=n, p=p)
         shared = np.repeat(rng.standard_normal((sequences, d)) * math.sqrt(together), length, axis=0)
         values = means[token] + own[token, None] * rng.standard_normal((n, d)) + shared
+        values *= factor.draw(rng, n)[:, None]
         return values, Rows((index // length).astype(np.uint64), token=token, position=index % length)
 
     # The mean direction of a Gaussian around a mean, in closed form (the projected normal law).
     norm = np.linalg.norm(means, axis=1)
     ratio = norm / spread
     scale = math.exp(special.gammaln((d + 1) / 2) - special.gammaln(d / 2 + 1)) / math.sqrt(2)
-    factor = scale * ratio * special.hyp1f1(0.5, d / 2 + 1, -(ratio**2) / 2)
-    units = means * (factor / norm)[:, None]
-    overall, m, v = p @ means, norm**2, d * spread**2
+    shortening = scale * ratio * special.hyp1f1(0.5, d / 2 + 1, -(ratio**2) / 2)
+    units = means * (shortening / norm)[:, None]
+    q = factor.mean_square * (norm**2 + d * spread**2)
+    drifts = factor.mean * means
+    overall, m = p @ drifts, (drifts**2).sum(axis=1)
     many = p * 1e9
 
     def truth(found: TokenStatistics) -> dict[str, float]:
@@ -185,10 +262,10 @@ def texts(types: int, frequency: np.ndarray, sequences: int, length: int, d: int
         endless = TokenTable(
             types=np.arange(types),
             n=many,  # type: ignore[arg-type]
-            q=m + v,
+            q=q,
             m=m,
-            v=v,
-            b=((means - overall) ** 2).sum(axis=1),
+            v=q - m,
+            b=((drifts - overall) ** 2).sum(axis=1),
             unit_squares=many + many * (many - 1) * (units**2).sum(axis=1),
             mean_square=float(overall @ overall),
             unit_square=1e9 + 1e9 * (1e9 - 1) * float(((p @ units) ** 2).sum()),
@@ -196,7 +273,7 @@ def texts(types: int, frequency: np.ndarray, sequences: int, length: int, d: int
         )
         return {m.name: m(endless) for m in ESTIMATES["tokens"]}
 
-    return Space(draw, truth)
+    return Space(draw, truth, heavy=factor is not ONE)
 
 
 CLOSED, ZIPF = 1 / (np.arange(60) + 10.0), 1 / (np.arange(4000) + 2.7)
@@ -205,6 +282,8 @@ TOKENS: dict[str, tuple[Space, int]] = {
     "closed vocabulary, sampled": (texts(60, CLOSED, 600, 16), 2400),
     "open vocabulary": (texts(4000, ZIPF, 400, 16), EVERYTHING),
     "open vocabulary, sampled": (texts(4000, ZIPF, 800, 16), 3200),
+    "closed vocabulary, lognormal 1": (texts(60, CLOSED, 300, 16, factor=lognormal(1.0)), EVERYTHING),
+    "closed vocabulary, Student t, 5": (texts(60, CLOSED, 300, 16, factor=student(5.0)), EVERYTHING),
 }
 
 
@@ -300,10 +379,40 @@ def test_the_interval_of_a_mean_is_a_t_interval() -> None:
     rows = np.random.default_rng(2).standard_normal((400, 3)) + 1
     sample = sampled(rows)
     order = sample.rows.sequence.astype(int)
-    groups = [(rows[order[g::GROUPS]] ** 2).sum(axis=1).mean() for g in range(GROUPS)]
-    low, high = interval("mean_squared_norm", rows)
+    groups = np.array([(rows[order[g::GROUPS]] ** 2).sum(axis=1).mean() for g in range(GROUPS)])
+    m = replace(MEASURES.get("mean_squared_norm"), smooth=None)
+    low, high = intervals([m], [m(rows)], Groups(sample, ["moments"]), "moments")[0]
     expected = stats.t.interval(0.95, GROUPS - 1, np.mean(groups), stats.sem(groups))
     assert (low, high) == pytest.approx(expected, rel=1e-9)
+    logs = np.log((groups.sum() - groups) / (GROUPS - 1))
+    bias, error = jackknife(math.log(groups.mean()), logs)
+    expected = stats.t.interval(0.95, GROUPS - 1, math.log(groups.mean()) - bias, error)
+    assert np.log(interval("mean_squared_norm", rows)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("index", [0.8, 2.0, 5.0])
+def test_the_tail_index_of_a_power_law_is_its_exponent(index: float) -> None:
+    values = stats.pareto.rvs(index, size=40_000, random_state=0)
+    assert tail_index(values) == pytest.approx(index, rel=0.07)
+    assert tail_index(7.0 * values) == pytest.approx(tail_index(values))
+
+
+def test_the_tail_index_of_light_tails_and_of_single_values() -> None:
+    rng = np.random.default_rng(0)
+    assert tail_index(rng.chisquare(16, 1000)) > 5
+    assert tail_index(np.ones(100)) == math.inf
+    assert tail_index(np.zeros(100)) == math.inf
+    assert tail_index(np.append(np.zeros(100), 1.0)) == 0.0
+
+
+def test_a_reading_says_that_heavy_tails_have_no_interval() -> None:
+    rng = np.random.default_rng(0)
+    rows = np.exp(1.5 * rng.standard_normal((500, 1))) * (rng.standard_normal((500, 8)) + 0.5)
+    findings = isotrope.scan(vectors=rows, measures="variance,mean_cosine")
+    assert math.isnan(findings.get("variance").low)
+    assert "no interval: the rows' lengths have heavy tails" in str(findings.get("variance").note)
+    assert math.isfinite(findings.get("mean_cosine").low)
+    assert findings.get("mean_cosine").note is None
 
 
 def test_below_forty_sequences_there_is_none() -> None:

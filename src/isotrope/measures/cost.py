@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from isotrope.measures.intervals import GROUPS
+from isotrope.measures.intervals import GROUPS, KEPT_BYTES
 from isotrope.measures.measure import Measure
 
 
@@ -43,6 +43,12 @@ _ROWS, _WIDTH = 20_000, 384
 #: How much of the cores' time layers that are read side by side make use of.
 _TOGETHER = 0.7
 
+#: Scatter matrices held at once beside those of the groups: the whole, one group, the rest, its spectrum, the null.
+_MATRICES = 6
+
+#: Copies of the sampled rows that measures of these hold: in order, as unit rows, distinct, centred, and the null's.
+_COPIES = 8
+
 #: Measures of the sample that compare every row with every other.
 _OF_PAIRS = ("rbf_distance",)
 
@@ -64,7 +70,28 @@ def seconds(measures: Iterable[Measure], n: int, d: int) -> dict[tuple[Any, ...]
 
 def side_by_side(d: int) -> int:
     """How many layers to read at once: as many as there are cores, while their matrices fit into about 2 GB."""
-    return max(1, min(os.cpu_count() or 1, int(2e9 / (8 * d * d * (GROUPS + 5)))))
+    return max(1, min(os.cpu_count() or 1, int(2e9 / _bytes_of_matrices(d))))
+
+
+def memory(measures: Iterable[Measure], n: int, d: int, types: int) -> int:
+    """About how many bytes the readings of one layer take at their peak, beside its statistics.
+
+    n: sampled rows of d dimensions. types: token types of the layer.
+
+    >>> from isotrope.measures.measure import select
+    >>> memory(select("moments"), 300, 4_096, 0) < memory(select("all"), 300, 4_096, 0) < 2e9
+    True
+    """
+    needs = {m.needs for m in measures}
+    compared = 8 * _COPIES * n * d if needs & {"sample", "cells"} else 0
+    tokens = 2 * 12 * types * d if "tokens" in needs else 0
+    return _bytes_of_matrices(d) + compared + tokens
+
+
+def _bytes_of_matrices(d: int) -> int:
+    """Scatter matrices that the intervals and spectra of one layer hold at once."""
+    kept = GROUPS if 8 * GROUPS * d * d <= KEPT_BYTES else 0
+    return 8 * d * d * (kept + _MATRICES)
 
 
 def seconds_after(measures: Sequence[Measure], n: int, d: int, layers: int) -> float:

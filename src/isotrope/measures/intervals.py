@@ -27,6 +27,7 @@ from isotrope.statistics import (
     TokenStatistics,
     block,
 )
+from isotrope.statistics.block import Block
 
 #: Groups that are left out in turn; below two sequences for each there is no interval.
 GROUPS = 20
@@ -39,6 +40,15 @@ _SLOWEST = 4.0 / 3.0
 #: With fewer rows, half of them do not fill a spectrum, and there is no interval. With less than ample ones the
 #: extrapolation may go too far, and the interval reaches back to the value itself.
 _ROWS_PER_DIMENSION, _AMPLE_ROWS_PER_DIMENSION = 2, 10
+
+#: The tail of the rows' lengths is read off a twentieth of the sequences, the longest, and off ten at least.
+_TAIL_PART, _TAIL_LEAST = 20, 10
+
+#: Rows whose distances from the mean row are taken at once.
+_ROWS_AT_ONCE = 1024
+
+#: Bytes of the scatter matrices of all groups up to which they are kept; wider ones are worked out again when needed.
+KEPT_BYTES = 256_000_000
 
 #: Rows that are as good as endless: an interval is about the space that they would fill.
 _ENDLESS = 10**12
@@ -77,20 +87,43 @@ class Groups:
         starts = self.sample.rows.starts()
         return np.repeat(np.arange(len(starts)) % GROUPS, np.diff(np.append(starts, self.sample.n)))
 
-    def _places(self) -> Iterator[NDArray[np.int64]]:
-        """Where the rows of each group are."""
-        return (np.flatnonzero(self._group == g) for g in range(GROUPS))
-
     @cached_property
     def _parts(self) -> dict[str, list[Any]]:
-        """The statistics of each group, by kind; one block at a time, which serves all kinds."""
-        sample, kinds = self.sample, [kind for kind in _KINDS if kind in self.needs]
+        """The statistics of each group that are kept, by kind; one block at a time, which serves all kinds."""
+        kinds = [kind for kind in _KINDS if kind in self.needs and not (kind == "moments" and self._are_moments_large)]
         parts: dict[str, list[Any]] = {kind: [] for kind in kinds}
-        for at in self._places():
-            rows = block(sample.values[at], sample.rows.take(at))
+        for g in range(GROUPS):
+            rows = self._block(g)
             for kind in kinds:
                 parts[kind].append(_KINDS[kind].of(rows))
         return parts
+
+    def _block(self, group: int) -> Block:
+        """The rows of one group."""
+        at = np.flatnonzero(self._group == group)
+        return block(self.sample.values[at], self.sample.rows.take(at))
+
+    @property
+    def _are_moments_large(self) -> bool:
+        return 8 * self.sample.d**2 * GROUPS > KEPT_BYTES
+
+    @cached_property
+    def tail_index(self) -> float:
+        """The tail index of the sequences' mean squared distance from the mean row: powers below it have a mean."""
+        values, starts = self.sample.values, self.sample.rows.starts()
+        mean, squares = values.mean(axis=0, dtype=np.float64), np.empty(len(values))
+        for start in range(0, len(values), _ROWS_AT_ONCE):
+            away = values[start : start + _ROWS_AT_ONCE] - mean
+            squares[start : start + _ROWS_AT_ONCE] = np.einsum("ij,ij->i", away, away)
+        return tail_index(np.add.reduceat(squares, starts) / np.diff(np.append(starts, len(values))))
+
+    def are_tails_too_heavy(self, m: Measure) -> bool:
+        """Whether the rows' lengths have too heavy tails for an interval of a measure.
+
+        What it averages, the length to its power, then has no variance, or one that so few rows do not show: the square
+        of a length to the power p has a mean where p is below the tail index of squared lengths.
+        """
+        return m.length_power > 0 and self.sample.taken >= 2 * GROUPS and not self.tail_index > m.length_power
 
     @cached_property
     def points(self) -> Points:
@@ -104,8 +137,11 @@ class Groups:
         if cells is not None:
             return _split_points(cells)
         if need == "spectra":  # those of all sequences are there already
-            return _split_parts([self.sample.spectra().only(self.sample.rows.sequence[at]) for at in self._places()])
-        return _split_parts(self._parts.pop(need))
+            spectra, ids = self.sample.spectra(), self.sample.rows.sequence
+            return _split_parts([spectra.only(ids[self._group == g]) for g in range(GROUPS)].__getitem__)
+        if need == "moments" and self._are_moments_large:
+            return _split_parts(lambda g: Moments.of(self._block(g)))
+        return _split_parts(self._parts.pop(need).__getitem__)
 
 
 class Split(NamedTuple):
@@ -116,10 +152,12 @@ class Split(NamedTuple):
     halves: Callable[[], list[Any]]
 
 
-def _split_parts(parts: Sequence[Any]) -> Split:
-    total = _sum(parts)
+def _split_parts(part: Callable[[int], Any]) -> Split:
+    """A statistic from that of each group, by its number."""
+    total = _sum(map(part, range(GROUPS)))
     cut = total.table_without if isinstance(total, TokenStatistics) else total.without
-    return Split(total, (cut(part) for part in parts), lambda: [_sum(parts[0::2]), _sum(parts[1::2])])
+    left_out = (cut(part(g)) for g in range(GROUPS))
+    return Split(total, left_out, lambda: [_sum(map(part, range(side, GROUPS, 2))) for side in (0, 1)])
 
 
 def _split_points(points: Points | Cells) -> Split:
@@ -137,6 +175,7 @@ def intervals(
     interval spans all rates from 1/n down to the slowest; where a sample does not tell (`unsure_bias`), everything from
     no bias to all that the sample shows. Where a measure depends on n by its nature (`at_n`), no bias is taken out; one
     that hangs on a single row (`unsure_bias` too) may be as far off as leaving it out shows, either way.
+    Where the rows' lengths have too heavy tails for a measure (`length_power`), there is none.
     Those of cells are given the trained codebooks: other points in the same cells.
     """
     sample = groups.sample
@@ -150,7 +189,7 @@ def intervals(
     halves = halves_of() if any(m.slow_bias for m in measures) else []
     found = []
     for m, value, theta, without in zip(measures, values, whole, table.T, strict=True):
-        if m.slow_bias and rows < _ROWS_PER_DIMENSION:
+        if groups.are_tails_too_heavy(m) or (m.slow_bias and rows < _ROWS_PER_DIMENSION):
             found.append(NONE)
             continue
         now = m.smooth.forward(value, theta) if m.smooth else value
@@ -170,6 +209,21 @@ def intervals(
     return found
 
 
+def tail_index(values: NDArray[np.float64]) -> float:
+    """Hill's estimate of α where the share of values above x falls like x^−α, (n,); ∞ where the largest are all equal.
+
+    >>> uniform = (np.arange(10_000) + 0.5) / 10_000
+    >>> round(tail_index(uniform**-0.5), 1)
+    2.0
+    """
+    count = max(_TAIL_LEAST, len(values) // _TAIL_PART)
+    top = np.partition(values, len(values) - count - 1)[-count - 1 :]
+    if not top[0] > 0.0:
+        return 0.0 if top.max() > 0.0 else math.inf
+    excess = float(np.log(top / top[0]).sum()) / count
+    return 1.0 / excess if excess > 0.0 else math.inf
+
+
 def jackknife(theta: float, without: NDArray[np.float64]) -> tuple[float, float]:
     """Bias and standard error of a value, from what it is with each group left out, (GROUPS,)."""
     g, middle = len(without), float(np.mean(without))
@@ -183,5 +237,5 @@ def _quantity(m: Measure, statistic: Any) -> float:
         return math.nan
 
 
-def _sum(parts: Sequence[Any]) -> Any:
-    return reduce(operator.iadd, parts[2:], parts[0] + parts[1])  # into a value of its own
+def _sum(parts: Iterator[Any]) -> Any:
+    return reduce(operator.iadd, parts, next(parts) + next(parts))  # into a value of its own

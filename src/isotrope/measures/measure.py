@@ -37,6 +37,10 @@ _GROUP_OF: dict[Need, str | None] = {
     "image": None,
 }
 
+#: The highest power of the rows' lengths that a measure averages, unless it says otherwise, by what it needs. Measures
+#: of single sequences and of neighbours are bounded for each of them.
+_LENGTH_POWER_OF: dict[Need, int] = {"moments": 2, "tokens": 2}
+
 #: The statistics that rows alone make.
 _OF_ROWS: dict[Need, Any] = {"moments": Moments, "sample": Points}
 
@@ -78,7 +82,8 @@ class Measure:
     estimate: whether it estimates a property of the space and so has an interval. slow_bias: its bias shrinks more
         slowly than 1/n. unsure_bias: a sample does not tell its bias. at_n: it depends on the number of
         rows by its nature, and its interval is about what so many rows give. smooth: where its interval is taken, if
-        not on itself.
+        not on itself. length_power: highest power of the rows' lengths that it averages, 0 where only directions
+        count; with heavy tails of that power it has no interval.
     null: its value for isotropic Gaussian rows where there is a closed form, as a function of (n, d); simulated
         otherwise.
     enough: rows below which its value tells more of their number than of the space, as a function of d. note: what to
@@ -105,6 +110,7 @@ class Measure:
     unsure_bias: bool = False
     at_n: bool = False
     smooth: Smooth | None = None
+    length_power: int = 0
     null: Callable[[int, int], float] | None = None
     enough: Callable[[int], int] | None = None
     note: Callable[[Any], str | None] | None = None
@@ -188,6 +194,7 @@ def measure(
     unsure_bias: bool = False,
     at_n: bool = False,
     smooth: Smooth | None = None,
+    length_power: int | None = None,
     null: Callable[[int, int], float] | None = None,
     enough: Callable[[int], int] | None = None,
     note: Callable[[Any], str | None] | None = None,
@@ -217,6 +224,7 @@ def measure(
             unsure_bias=unsure_bias,
             at_n=at_n,
             smooth=smooth,
+            length_power=_LENGTH_POWER_OF.get(needs, 0) if length_power is None else length_power,
             null=null,
             enough=enough,
             note=note,
@@ -236,14 +244,14 @@ _SETTINGS = re.compile(r"(\w+)_(\d+)x(\d+)")
 
 
 def get(name: str) -> Measure:
-    """The measure of that name; a family takes its parameters from the name.
+    """The measure under the name that was asked for; a family takes its parameters from the name.
 
     A quantized measure without its quantizer's name is the additive one's.
 
     >>> get("explained_variance_7").parameters
     {'k': 7}
-    >>> get("point_patchiness").name
-    'point_patchiness_additive'
+    >>> get("point_patchiness").name, get("point_patchiness").parameters["kind"]
+    ('point_patchiness', 'additive')
     >>> get("point_patchiness_product_8x64").parameters
     {'kind': 'product', 'codebooks': 8, 'size': 64}
     >>> get("isoscor")
@@ -257,7 +265,7 @@ def get(name: str) -> Measure:
             settings = {**base.parameters, "codebooks": int(found[2]), "size": int(found[3])}
             return replace(base, name=f"{base.name}_{found[2]}x{found[3]}", parameters=settings)
     if name not in MEASURES and f"{name}_additive" in MEASURES:
-        return MEASURES.get(f"{name}_additive")
+        return replace(MEASURES.get(f"{name}_additive"), name=name)
     stem, _, number = name.rpartition("_")
     family = f"{stem}_1"
     if name not in MEASURES and number.isdigit() and int(number) > 0 and family in MEASURES:

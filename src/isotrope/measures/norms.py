@@ -1,6 +1,7 @@
 """Squared lengths: of the rows, of their mean, of what is left after the mean is removed."""
 
 import math
+from collections.abc import Callable
 
 from isotrope.errors import Undefined
 from isotrope.measures.measure import Smooth, measure
@@ -24,6 +25,27 @@ _SQUARED = Smooth(
 )
 
 
+def _on_log_scale(of: Callable[[Moments], float]) -> Smooth:
+    """Intervals on the log scale, which hold more often for averages of squared lengths: these are skewed."""
+    return Smooth(
+        of=lambda m: _log(of(m)),
+        forward=lambda value, _: _log(value),
+        back=lambda low, high: (math.exp(low), math.exp(high)),
+    )
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0.0 else math.nan
+
+
+def _mean_square(m: Moments) -> float:
+    return _some(m).energy / m.n
+
+
+def _variance(m: Moments) -> float:
+    return float(_some(m).scatter.trace()) / m.n
+
+
 @measure(
     "moments",
     title="Drift norm",
@@ -32,6 +54,7 @@ _SQUARED = Smooth(
     better="lower",
     degree=1,
     smooth=_SQUARED,
+    length_power=1,
     formula="‖μ‖₂",
     paper="Godey et al. 2023 (anisotropy), section 3.3",
     blind="The scale of the rows: compare it with their length (drift_share).",
@@ -48,13 +71,14 @@ def drift_norm(m: Moments) -> float:
     range=_ANY,
     better=None,
     degree=2,
+    smooth=_on_log_scale(_mean_square),
     formula="Q = E‖x‖²",
     paper=_PAPER,
     blind="Directions.",
 )
 def mean_squared_norm(m: Moments) -> float:
     """Mean of the squared lengths of the rows."""
-    return _some(m).energy / m.n
+    return _mean_square(m)
 
 
 @measure(
@@ -64,6 +88,7 @@ def mean_squared_norm(m: Moments) -> float:
     range=_ANY,
     better=None,
     degree=2,
+    length_power=1,
     formula="M = ‖E x‖²",
     paper=_PAPER,
     blind="Spread around the mean.",
@@ -81,6 +106,7 @@ def mean_norm_squared(m: Moments) -> float:
     better=None,
     invariant=("rotation", "shift"),
     degree=2,
+    smooth=_on_log_scale(_variance),
     formula="V = E‖x − μ‖², accumulated centred",
     paper=_PAPER,
     blind="In how many directions the rows spread.",
@@ -88,7 +114,7 @@ def mean_norm_squared(m: Moments) -> float:
 )
 def variance(m: Moments) -> float:
     """Total population variance: trace of the covariance."""
-    return float(_some(m).scatter.trace()) / m.n
+    return _variance(m)
 
 
 @measure(

@@ -74,6 +74,7 @@ def outlier_dimensions(m: Moments) -> float:
     better="lower",
     invariant=("scale",),
     unsure_bias=True,
+    length_power=0,
     smooth=Smooth(_lasting, lambda value, _: value, lambda low, high: (low, high)),
     note=_note,
     formula=f"largest of the {_SHARES}",

@@ -30,6 +30,10 @@ _MISSING = {
 _DETAILED = ("effective_rank", "effective_rank_eigenvalues", "spectral_median", "spectral_skewness")
 
 
+#: Why there is no interval, where few rows hold most of what is averaged.
+_HEAVY_TAILS = "no interval: the rows' lengths have heavy tails, so that a few rows decide the average"
+
+
 class Nulls:
     """Null statistics, drawn once for each shape, because all layers of a run share it."""
 
@@ -145,6 +149,8 @@ def read(
             if math.isfinite(found[m.name].value):
                 null = nulls.value(m, summary)
                 note = _note(m, found[m.name], summary, of)
+                if m in defined and groups is not None and groups.are_tails_too_heavy(m):
+                    note = "; ".join(filter(None, [note, _HEAVY_TAILS]))
                 found[m.name] = replace(found[m.name], null=null, note=note)
         done(kind)
     return [found[m.name] for m in measures if m.name in found]

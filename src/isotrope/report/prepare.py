@@ -35,6 +35,9 @@ _WIDE = 1_536
 #: Seconds of one core for a layer of 384 dimensions, chosen and not, where a product is as quick as `slowness` says.
 _SECONDS_FULL, _SECONDS_THIN, _SECONDS_WIDTH = 0.9, 0.05, 384
 
+#: Matrices of the width, and copies of the repaired rows, that are held at once (measured for d = 384 to 1,024).
+_MATRICES, _COPIES = 10.5, 30
+
 #: The tables that `prepare` makes; what a run has no data for is missing.
 TABLES = ("sample", "maps", "directions", "coordinates", "sequences", "tried")
 
@@ -56,6 +59,15 @@ def seconds(layers: int, d: int) -> float:
     full = min(layers, 3)
     thin = layers - full if d <= _WIDE else 0
     return slowness() * (full * _SECONDS_FULL + thin * _SECONDS_THIN) * (d / _SECONDS_WIDTH) ** 2
+
+
+def memory(n: int, d: int) -> int:
+    """About how many bytes `prepare` takes at its peak for a layer of n sampled rows, beside these rows.
+
+    >>> memory(300, 4_096) > 10 * memory(300, 512)
+    True
+    """
+    return int(8 * d * (_MATRICES * d + _COPIES * min(n, ROWS)))
 
 
 def prepared(findings: Findings) -> bool:
