@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.statistics.saved_arrays import require
+from isotrope.statistics.saved_arrays import LARGEST, require
 
 Rows = NDArray[np.floating[Any]]
 
@@ -56,9 +56,9 @@ def decode_rows(arrays: Mapping[str, NDArray[Any]]) -> Rows:
     """The rows that `encode_rows` stored, in the type in which they came, (n, d)."""
     half = require(arrays, "half", np.float16, (None, None))
     n, d = half.shape
-    scale = require(arrays, "scale", (np.float32, np.float64), (n,), least=0)
-    mean = require(arrays, "mean", scale.dtype, (d,))
+    scale = require(arrays, "scale", (np.float32, np.float64), (n,), least=0, most=LARGEST)
+    mean = require(arrays, "mean", scale.dtype, (d,), within=LARGEST)
     less_mean = require(arrays, "less_mean", np.bool_, (n,))
     rows: Rows = half * scale[:, None]
     rows[less_mean] += mean
-    return require({"rows": rows}, "rows", scale.dtype, (n, d))
+    return require({"rows": rows}, "rows", scale.dtype, (n, d), within=LARGEST)

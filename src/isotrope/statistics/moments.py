@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from isotrope.errors import MergeError
 from isotrope.statistics.block import Block
 from isotrope.statistics.directions import unit_moments
-from isotrope.statistics.saved_arrays import refuse_unless, require, require_counts
+from isotrope.statistics.saved_arrays import LARGEST, LARGEST_SQUARE, MOST, refuse_unless, require, require_counts
 from isotrope.statistics.tridiagonal import spectra
 
 Vector = NDArray[np.float64]
@@ -253,15 +253,19 @@ class Moments:
         n, zero, nonfinite = require_counts(arrays, "counts", 3).tolist()
         # Moments through a map do not know lengths: their unit rows are NaN.
         unit_scatter, energy, resolution = require(arrays, "numbers", np.float64, (3,), finite=False).tolist()
-        mean = require(arrays, "mean", np.float64, (None,))
+        mean = require(arrays, "mean", np.float64, (None,), within=LARGEST)
         refuse_unless(len(mean) > 0, "the saved mean has no columns")
         lengths_known = not math.isnan(unit_scatter)
-        unit_mean = require(arrays, "unit_mean", np.float64, mean.shape, finite=lengths_known)
+        unit_mean = require(
+            arrays, "unit_mean", np.float64, mean.shape, within=2.0 if lengths_known else None, finite=lengths_known
+        )
         scatter = (
-            _square(arrays, len(mean)) if "upper" in arrays else require(arrays, "scatter", np.float64, 2 * mean.shape)
+            _square(arrays, len(mean))
+            if "upper" in arrays
+            else require(arrays, "scatter", np.float64, 2 * mean.shape, within=LARGEST_SQUARE)
         )
         refuse_unless(
-            (not lengths_known or 0 <= unit_scatter < math.inf) and 0 <= energy < math.inf and 0 < resolution < 1,
+            (not lengths_known or 0 <= unit_scatter <= MOST) and 0 <= energy <= LARGEST_SQUARE and 0 < resolution < 1,
             f"the saved numbers of moments are {unit_scatter:g}, {energy:g} and {resolution:g}",
         )
         return cls(n, mean, scatter, unit_mean, unit_scatter, energy, zero, nonfinite, resolution)
@@ -269,7 +273,7 @@ class Moments:
 
 def _square(arrays: Mapping[str, NDArray[Any]], d: int) -> Matrix:
     """The symmetric matrix, (d, d), of which an upper triangle was saved."""
-    upper = require(arrays, "upper", np.float64, (d * (d + 1) // 2,))
+    upper = require(arrays, "upper", np.float64, (d * (d + 1) // 2,), within=LARGEST_SQUARE)
     matrix, begin = np.empty((d, d)), 0
     for i in range(d):
         matrix[i, i:] = matrix[i:, i] = upper[begin : begin + d - i]

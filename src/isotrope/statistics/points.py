@@ -14,7 +14,7 @@ from isotrope.errors import InputError, MergeError
 from isotrope.statistics.block import Block, block
 from isotrope.statistics.neighbours import Neighbours, nearest, without
 from isotrope.statistics.pairs import log_kernel_sums
-from isotrope.statistics.saved_arrays import require
+from isotrope.statistics.saved_arrays import LARGEST, require
 
 Matrix = NDArray[np.float64]
 
@@ -141,7 +141,7 @@ class Points:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Points:
         """The state that `arrays` returned."""
-        rows = require(arrays, "rows", np.float64, (None, None))
+        rows = require(arrays, "rows", np.float64, (None, None), within=LARGEST)
         sequence = require(arrays, "sequence", np.uint64, (len(rows),))
         return cls(rows, sequence, require(arrays, "group", np.int64, (len(rows),), least=-1))
 

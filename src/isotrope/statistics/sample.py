@@ -14,7 +14,7 @@ from isotrope.sources.batch import Rows
 from isotrope.statistics.block import Block, block
 from isotrope.statistics.half_rows import decode_rows, encode_rows
 from isotrope.statistics.hashing import mix
-from isotrope.statistics.saved_arrays import MOST, refuse_unless, require
+from isotrope.statistics.saved_arrays import LARGEST, MOST, refuse_unless, require
 from isotrope.statistics.spectra import SequenceSpectra
 
 _OPTIONAL = ("token", "position", "special")
@@ -244,7 +244,9 @@ class Sample:
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Sample:
         """The state that `arrays` or `compact_arrays` returned."""
         d, size, seed, sequences = require(arrays, "facts", np.int64, (4,), least=0, most=MOST).tolist()
-        values = decode_rows(arrays) if "half" in arrays else require(arrays, "values", _REAL, (None, d))
+        values = (
+            decode_rows(arrays) if "half" in arrays else require(arrays, "values", _REAL, (None, d), within=LARGEST)
+        )
         refuse_unless(d > 0 and size > 0 and values.shape[1] == d, f"the saved sample of width {d} has size {size}")
         known = _known(arrays, len(values))
         refuse_unless(len(known.starts()) <= sequences, f"the saved sample holds more than {sequences} sequences")

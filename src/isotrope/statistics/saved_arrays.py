@@ -20,6 +20,9 @@ class DamagedArrays(StoreError):
 #: The largest count that a file may claim: up to it, float64 tells every whole number from the next.
 MOST = 2**53
 
+#: The largest number of a row that a scan lets in, and of a sum of squares of such numbers.
+LARGEST, LARGEST_SQUARE = 1e70, 1e156
+
 
 def require(
     arrays: Mapping[str, NDArray[Any]],
@@ -29,6 +32,7 @@ def require(
     *,
     least: float | None = None,
     most: float | None = None,
+    within: float | None = None,
     finite: bool = True,
 ) -> NDArray[Any]:
     """An array of the expected type, shape and range, contiguous and writable.
@@ -39,6 +43,7 @@ def require(
         dtype: The expected type, or a tuple of types.
         shape: The expected shape; None stands for any length.
         least, most: The range that every value must be in.
+        within: The largest absolute value.
         finite: Whether NaN and infinities are refused.
 
     Raises:
@@ -48,6 +53,8 @@ def require(
     Traceback (most recent call last):
     isotrope.statistics.saved_arrays.DamagedArrays: the saved array 'n' holds -1, expected at least 0; ...
     """
+    if within is not None:
+        least, most = -within if least is None else least, within
     types = [np.dtype(kind) for kind in (dtype if isinstance(dtype, tuple) else (dtype,))]
     if name not in arrays:
         raise damaged(f"the saved array {name!r} is missing")
@@ -62,9 +69,9 @@ def require(
         )
     if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
         raise damaged(f"the saved array {name!r} holds NaN or infinity, expected finite numbers")
-    if least is not None and array.size and array.min() < least:
+    if least is not None and array.size and array.min().item() < least:
         raise damaged(f"the saved array {name!r} holds {array.min()}, expected at least {least:g}")
-    if most is not None and array.size and array.max() > most:
+    if most is not None and array.size and array.max().item() > most:
         raise damaged(f"the saved array {name!r} holds {array.max()}, expected at most {most:g}")
     return np.require(array, requirements=["C", "A", "W"])
 

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from isotrope.errors import MergeError
 from isotrope.statistics.block import Block
-from isotrope.statistics.saved_arrays import refuse_unless, require, require_counts
+from isotrope.statistics.saved_arrays import MOST, refuse_unless, require, require_counts
 
 #: The counts and the sums in the order in which they are saved.
 _COUNTS = ("count", "directed", "rows")
@@ -117,8 +117,13 @@ class SequenceStatistics:
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> SequenceStatistics:
         """The state that `arrays` returned."""
         counts: dict[str, Any] = dict(zip(_COUNTS, require_counts(arrays, "counts", 3).tolist(), strict=True))
-        sums: dict[str, Any] = dict(zip(_SUMS, require(arrays, "sums", np.float64, (4,)).tolist(), strict=True))
-        units, lengths = require(arrays, "units", np.float64, (None,)), require_counts(arrays, "lengths", None)
+        sums: dict[str, Any] = dict(
+            zip(_SUMS, require(arrays, "sums", np.float64, (4,), within=MOST).tolist(), strict=True)
+        )
+        units, lengths = (
+            require(arrays, "units", np.float64, (None,), within=MOST),
+            require_counts(arrays, "lengths", None),
+        )
         rows = float(np.arange(len(lengths)) @ lengths.astype(np.float64))
         refuse_unless(
             counts["directed"] <= counts["count"] == lengths[2:].sum() and counts["rows"] == rows,

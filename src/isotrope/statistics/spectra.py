@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from isotrope.errors import MergeError
 from isotrope.sources.batch import Rows
 from isotrope.statistics.block import Block
-from isotrope.statistics.saved_arrays import MOST, refuse_unless, require, require_counts
+from isotrope.statistics.saved_arrays import LARGEST_SQUARE, MOST, refuse_unless, require, require_counts
 
 Vector = NDArray[np.float64]
 
@@ -104,7 +104,7 @@ class SequenceSpectra:
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> SequenceSpectra:
         """The state that `arrays` returned."""
         (d,) = require(arrays, "facts", np.int64, (1,), least=1, most=MOST).tolist()
-        values = require(arrays, "values", np.float64, (None,), least=0)
+        values = require(arrays, "values", np.float64, (None,), least=0, most=LARGEST_SQUARE)
         sequence = require(arrays, "sequence", np.uint64, (None,))
         starts = require_counts(arrays, "starts", len(sequence) + 1)
         size = np.diff(starts)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from isotrope.errors import MergeError, StoreError
 from isotrope.statistics.half_rows import decode_rows, encode_rows
+from isotrope.statistics.saved_arrays import LARGEST_SQUARE, refuse_unless, require
 from isotrope.statistics.saved_arrays import MOST as MOST_COUNTED
-from isotrope.statistics.saved_arrays import refuse_unless, require
 from isotrope.statistics.tokens import Index, TokenStatistics, TokenTable, require_types
 
 #: Types with fewer or more occurrences are left out of regressions, both ends in
@@ -100,11 +100,11 @@ class TokenTables:
         """The state that `arrays` returned."""
         types = require_types(arrays, "types")
         n = require(arrays, "n", np.int64, types.shape, least=1, most=MOST_COUNTED)
-        columns = require(arrays, "columns", np.float64, (len(_COLUMNS), len(types)), least=0)
-        totals = require(arrays, "totals", np.float64, (2, len(_TOTALS)), least=0)
+        columns = require(arrays, "columns", np.float64, (len(_COLUMNS), len(types)), least=0, most=LARGEST_SQUARE)
+        totals = require(arrays, "totals", np.float64, (2, len(_TOTALS)), least=0, most=LARGEST_SQUARE)
         keep, means = frequent(n), decode_rows(arrays)
         refuse_unless(len(means) == keep.sum(), f"there are {len(means)} saved means of {keep.sum()} token types")
-        window_b = require(arrays, "window_b", np.float64, (len(means),), least=0)
+        window_b = require(arrays, "window_b", np.float64, (len(means),), least=0, most=LARGEST_SQUARE)
 
         def table(keep: NDArray[np.bool_] | slice, totals: list[float]) -> TokenTable:
             named: dict[str, Any] = dict(zip((*_COLUMNS, *_TOTALS), (*columns[:, keep], *totals), strict=True))

@@ -14,7 +14,7 @@ from scipy import sparse
 from isotrope.errors import InputError, MergeError
 from isotrope.sources.batch import Types
 from isotrope.statistics.block import Block
-from isotrope.statistics.saved_arrays import MOST, refuse_unless, require
+from isotrope.statistics.saved_arrays import LARGEST, LARGEST_SQUARE, MOST, refuse_unless, require
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -269,9 +269,11 @@ class TokenStatistics:
         types = require_types(arrays, "types")
         k = len(types)
         n = require(arrays, "n", np.int64, (k,), least=1, most=MOST)
-        scatters, energy = (require(arrays, name, np.float64, (k,), least=0) for name in ("scatters", "energy"))
-        means = require(arrays, "means", np.float64, (k, None))
-        units = require(arrays, "units", (np.float32, np.float64), means.shape)
+        scatters, energy = (
+            require(arrays, name, np.float64, (k,), least=0, most=LARGEST_SQUARE) for name in ("scatters", "energy")
+        )
+        means = require(arrays, "means", np.float64, (k, None), within=LARGEST)
+        units = require(arrays, "units", (np.float32, np.float64), means.shape, within=MOST)
         return cls(types, np.arange(k), n, scatters, energy, means, units)
 
 
