@@ -140,7 +140,7 @@ def test_all_minilm() -> None:
     assert verdict.word == "healthy"
     first, second = verdict.statements
     assert first.layers == (6,)
-    assert first.text.startswith("Healthy: no common direction in the last layer (6) (mean cosine 0.085), and many")
+    assert first.text.startswith("Healthy: no common direction in the last layer (mean cosine 0.085), and many")
     assert second.layers == (5,)
     assert second.text.startswith("Layer 5: leaning, the rows lean to one side (mean cosine 0.274")
 

@@ -19,10 +19,10 @@ def is_vectors(findings: Findings) -> bool:
 
 
 def place(findings: Findings, layer: int | str) -> str:
-    """Where something is, in words: "the vectors", "the last layer (6)", "layer 6" where there is no other."""
+    """Where something is, in words: "the vectors", "the last layer", "layer 6" where there is no other."""
     if is_vectors(findings):
         return "the vectors"
-    return f"the last layer ({layer})" if len(findings.layers) > 1 else f"layer {layer}"
+    return "the last layer" if len(findings.layers) > 1 else f"layer {layer}"
 
 
 def layer_label(findings: Findings, layer: int | str | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -324,8 +325,12 @@ def test_other_pages_open_without_an_error(path: str, browser: Any, page: Any, v
     browser.get(file.as_uri())
     assert browser.get_log("browser") == []
     if path == "vectors":
-        assert "not tokens of a text" in _text(browser, "#tokens")
-        assert "Left out, because these rows are not tokens in sequences" in _text(browser, "#layer")
+        assert _all(browser, "#tokens") == []
+        assert _text(browser, "#layer-title") == "The vectors"
+        shown = browser.execute_script("return document.getElementById('sections').textContent").lower()
+        assert not re.search(r"layer 0|because these rows are not tokens", shown)
+        details = _all(browser, "details.meanings")[0]
+        assert "from 0.75" in details.get_attribute("textContent")
     else:
         before, after = (Run(run).findings().get("mean_cosine").value for run in (vectors, tmp_path / "other"))
         _set(browser, "#changes input[type=search]", "mean cosine")
@@ -333,8 +338,8 @@ def test_other_pages_open_without_an_error(path: str, browser: Any, page: Any, v
         const cells = [...document.querySelector('#changes tbody tr').children];
         return cells.map((td) => [td.textContent, td.dataset.value]);
         """)
-        assert [float(value) for _, value in row[2:5]] == pytest.approx([before, after, after - before])
-        assert row[5][0] == "● beyond its interval"
+        assert [float(value) for _, value in row[1:4]] == pytest.approx([before, after, after - before])
+        assert row[4][0] == "● beyond its interval"
         assert [card.text.split("\n")[1] for card in _all(browser, ".cards > li")] == ["Healthy", "Collapsed"]
 
 

@@ -34,11 +34,11 @@ def test_a_collection_keeps_what_is_wanted_and_possible() -> None:
     wanted = Wanted(tokens=True, sequences=True, sample=10)
     collection = Collection(wanted)
     collection.update(Batch({0: np.eye(3)}, Rows(np.arange(3, dtype=np.uint64))))
-    assert list(collection.layer(0).parts()) == ["moments", "sample"]
+    assert list(collection.layer(0).parts()) == ["moments", "sample", "lengths"]
     known = Rows(np.zeros(3, np.uint64), token=np.arange(3), position=np.arange(3))
     collection = Collection(wanted)
     collection.update(Batch({0: torch.eye(3), "x": np.eye(3)}, known, {"texts": 1}))
-    assert list(collection.layer("x").parts()) == ["moments", "tokens", "sequences", "sample"]
+    assert list(collection.layer("x").parts()) == ["moments", "tokens", "sequences", "sample", "lengths"]
     assert (collection.batches, collection.counts["texts"]) == (1, 1)
 
 

@@ -270,7 +270,8 @@ def show_plan(plan: Plan, *, json: bool) -> None:
     out = console()
     if plan.engine != "local":
         out.print(f"engine   {plan.engine}; what follows was measured in this process alone")
-    out.print(f"rows     about {plan.rows:,} for each of {plan.layers} layers of {plan.width:,} dimensions")
+    layers = f" for each of {plan.layers} layers" if plan.layers > 1 else ""
+    out.print(f"rows     about {plan.rows:,}{layers} of {plan.width:,} dimensions")
     out.print(f"time     about {duration(plan.seconds)}")
     out.print(f"memory   about {_bytes(plan.memory)}")
     out.print(f"disk     about {_bytes(plan.disk)}, and up to {_bytes(plan.checkpoints)} of checkpoints while it runs")

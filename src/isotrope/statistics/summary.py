@@ -61,12 +61,12 @@ class Summary:
         product = None if pool is None else pool.submit(gram, usable.centred)
         # What may refuse the rows comes first, so that nothing has changed where it does.
         tokens = None if self.tokens is None else TokenStatistics.of(usable)
-        lengths = RowLengths.of(usable)
-        if self.lengths is not None:
+        lengths = None if self.lengths is None else RowLengths.of(usable)
+        if self.lengths is not None and lengths is not None:
             self.lengths.check(lengths)
         if self.sample is not None:
             self.sample.add(usable)
-        if self.lengths is not None:
+        if self.lengths is not None and lengths is not None:
             self.lengths += lengths
         if self.tokens is not None and tokens is not None:
             self.tokens += tokens
