@@ -11,7 +11,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from isotrope.errors import InputError, MissingExtra
+from isotrope.errors import InputError, IsotropeError, MissingExtra
 from isotrope.regular_files import check_regular, check_regular_files
 from isotrope.sources.gguf_header import check_gguf
 from isotrope.sources.hub import downloaded, hub_answers
@@ -137,12 +137,8 @@ def load(
             network, info = auto.from_pretrained(
                 place.at, dtype=dtype, output_loading_info=True, weights_only=True, **place.options, **packing
             )
-        except ImportError as error:
-            if find_spec("timm") is None and "timm" in str(error):
-                raise MissingExtra("timm", "timm", f"the model {place.name}") from error
-            raise InputError(explain(place.at, error, place.local)) from error
         except Exception as error:  # whatever the library, the hub and the files raise
-            raise InputError(explain(place.at, error, place.local)) from error
+            raise _refusal(place, error) from error
     check_weights(place.at, info)
     _restore_layer(network, place)
     if kind == "text":
@@ -177,6 +173,13 @@ def _restore_layer(network: Any, place: _Place) -> None:
         return
     hub = {key: place.options[key] for key in ("revision", "local_files_only") if key in place.options}
     restore_saved(network, place.at, **hub)
+
+
+def _refusal(place: _Place, error: Exception) -> IsotropeError:
+    """What to say of an error while loading; timm is named where that is what is missing."""
+    if isinstance(error, ImportError) and "timm" in str(error) and find_spec("timm") is None:
+        return MissingExtra("timm", "timm", f"the model {place.name}")
+    return InputError(explain(place.at, error, place.local))
 
 
 def can_read(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle  # nosec B403  # only to refuse what is more than a point
-import pickletools
+import pickletools  # nosec B403  # it reads pickles without loading them
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
