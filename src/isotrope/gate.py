@@ -143,7 +143,7 @@ def _value(gate: Gate, reading: Reading, findings: Findings) -> float:
 
 
 def _name(reading: Reading, gate: Gate, findings: Findings) -> str:
-    """A reading as a gate names it, with its layer where there are several."""
+    """A reading as a gate names it, with its layer unless that is the only one that vectors have."""
     end = "" if gate.end == "value" else f".{gate.end}"
-    layer = "" if reading.layer is None or len(findings.layers) == 1 else f"layer[{reading.layer}]."
+    layer = "" if reading.layer is None or findings.layers == [0] else f"layer[{reading.layer}]."
     return f"{layer}{reading.measure}{end}"

@@ -175,10 +175,10 @@ class TestGates:
         gates = ["--fail-on", "isoscore < 0.1", "--fail-on", "any.mean_cosine > 0.5", "--fail-on", "all.eee > 1"]
         result = isotrope("scan", collapsed, "--json", *gates)
         assert result.code == 1
-        assert [line.split("'")[2].split(":")[0].strip() for line in result.err.splitlines()] == [
-            "passes",
-            "fails",
-            "passes",
+        assert [line.split(" is ")[0] for line in result.err.splitlines()] == [
+            "gate passed: isoscore",
+            "gate tripped: mean_cosine",
+            "gate passed: eee",
         ]
 
     def test_brings_its_measure(self, isotrope: Command, healthy: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_fine_tune_made_to_collapse_is_stopped(tmp_path: Path) -> None:
     nn.regularize(model, nn.MeanCosineLoss(-50.0))  # all rows the same way
     monitor = nn.GeometryMonitor(TEXTS, every=2, alarm="layer[-1].mean_cosine > 0.9", on_alarm="stop")
     train = trainer(model, data, tokenizer, tmp_path, 100, [monitor])
-    with pytest.warns(UserWarning, match=r"alarm at step \d+: gate 'layer\[-1\].mean_cosine > 0.9' fails: layer\[3\]"):
+    with pytest.warns(UserWarning, match=r"alarm at step \d+: gate tripped: layer\[3\].mean_cosine is"):
         train.train()
     assert 2 <= train.state.global_step < 100
     assert train.state.global_step % 2 == 0
@@ -141,7 +141,7 @@ def test_it_logs_to_whatever_the_trainer_logs_to_and_changes_nothing_else(tmp_pa
 
 def test_an_alarm_may_only_warn(model: Any, tokenizer: Any) -> None:
     monitor = nn.GeometryMonitor(TEXTS, tokenizer=tokenizer, alarm="any.mean_cosine > -1")
-    with pytest.warns(UserWarning, match=r"^alarm: gate 'any.mean_cosine > -1' fails"):
+    with pytest.warns(UserWarning, match=r"^alarm: gate tripped: .*mean_cosine is .*, above -1\."):
         monitor(model)
     silent = nn.GeometryMonitor(TEXTS, tokenizer=tokenizer, alarm="mean_cosine > 1")
     silent(model)
