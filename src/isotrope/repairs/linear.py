@@ -195,7 +195,7 @@ class LinearRepair(Repair):
         moments = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
         self.moments_ = Moments.from_arrays(moments)
         self._sources = list(fitted_on["sources"])
-        self._storage = fitted_on.get("storage") or storage_type(self.moments_, self._sources)
+        self._storage = coarsest([fitted_on.get("storage") or storage_type(self.moments_, self._sources)])
         self._lengths = Lengths.from_dict(fitted_on.get("lengths"))
         left_alone = int(arrays["left_alone"][0]) if "left_alone" in arrays else 0  # not known before 0.2
         self._solution = Solution(Affine.from_arrays(arrays), arrays["spectrum"], arrays["gains"], left_alone)
