@@ -48,7 +48,7 @@ def fit(
     ] = None,
     form: Annotated[
         str | None,
-        typer.Option(help="softdecay: paper, clipped, shifted; whitening: pca, zca.", rich_help_panel=_PARAMETERS),
+        typer.Option(help="softdecay: shifted, clipped, paper; whitening: pca, zca.", rich_help_panel=_PARAMETERS),
     ] = None,
     strength: Annotated[
         float | None, typer.Option(help="How much of whitening, 0 to 1.", rich_help_panel=_PARAMETERS)

@@ -118,8 +118,8 @@ def _of_statistics(X: Moments | Summary) -> Collected:
     if X.sample is None:
         return _of_statistics(X.moments)
     rows = X.sample.block()
-    storage = narrowest(rows.values, storage_type(X.moments))
-    return Collected(X.moments, [], storage, Lengths.of(rows.norms), sample_of(rows))
+    # Not by the sample: a run may keep that in a narrower type than the rows had.
+    return Collected(X.moments, [], storage_type(X.moments), Lengths.of(rows.norms), sample_of(rows))
 
 
 def sample_of(rows: Block) -> Sample:

@@ -196,7 +196,7 @@ class LinearRepair(Repair):
         moments = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
         self.moments_ = Moments.from_arrays(moments)
         self._sources = list(fitted_on["sources"])
-        self._storage = fitted_on.get("storage") or storage_type(self.moments_, self._sources)
+        self._storage = coarsest([fitted_on.get("storage") or storage_type(self.moments_, self._sources)])
         self._lengths = Lengths.from_dict(fitted_on.get("lengths"))
         spectrum = require(arrays, "spectrum", np.float64, (None,))
         gains = require(arrays, "gains", np.float64, spectrum.shape)

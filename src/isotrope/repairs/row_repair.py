@@ -142,8 +142,8 @@ class RowRepair(Repair, Generic[M]):
 
 def _storage(X: Any, sources: list[dict[str, Any]]) -> str:
     """The type in which rows are stored, as far as it is known."""
-    if isinstance(X, Sample):
-        return coarsest([str(X.values.dtype)])
+    if isinstance(X, Sample):  # which a run may keep in a narrower type than the rows had
+        return "float64" if X.values.dtype.itemsize == 8 else "float32"
     return coarsest(str(sources[0].get("dtype", "float32")).split(", ")) if sources else stored_as(X)
 
 
