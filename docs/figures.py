@@ -33,8 +33,8 @@ isotrope figure --list                                     # what each shows, an
 A figure is drawn from the run folder alone, with matplotlib (`pip install 'isotrope[figures]'`): 3.25 inches wide, a
 column, or 6.75, a page; no letter below 7 points; colours that people with any colour vision tell apart. Letters are
 letters in PDF and SVG; points of large scatters are pixels, so that files stay small. The same run gives the same file.
-Where a few tokens or rows lie far from all others, axes end where the others do; triangles at the edge and a line above say how many lie outside, which, and how
-far. A least-squares line is always of all points.
+Where a few tokens or rows lie far from all others, axes end where the others do; triangles at the edge and a line
+above say how many lie outside, which, and how far. A least-squares line is always of all points.
 The command prints a caption. `isotrope.figures.draw(run, name)` gives matplotlib's `Figure`, and
 `findings.plot("mean_cosine")` its `Axes`.
 

@@ -26,17 +26,20 @@ SIGNATURES = ("docs/api.md", "docs/repairs/")
 #: Blocks that only `make test-long` runs, by page and number, and why; `make test` compiles them.
 SLOW = {
     ("docs/advice.md", 1): "asks for advice on a model, which takes a minute",
+    ("docs/evaluation.md", 2): "imports mteb, which takes long by itself",
     ("docs/glue.md", 0): "fine-tunes a model ten times",
     ("docs/guides/cluster.md", 0): "starts Ray",
 }
 
 
 class Around(NamedTuple):
-    """What is run before and after the blocks of a page, and how what they print begins."""
+    """What is run before and after the blocks of a page, and how what they print begins; slow: with all blocks only."""
 
     before: str = ""
     after: str = ""
     prints: str = ""
+    slow_before: str = ""
+    slow_after: str = ""
 
 
 #: What stands in for the world outside, and what must be true at the end.
@@ -70,14 +73,14 @@ assert abs(SentenceTransformer("weighted-embedder", device="cpu").encode(texts[:
 """
     ),
     "docs/evaluation.md": Around(  # mteb's own tasks are downloaded
-        before=f"""
+        slow_before=f"""
 import sys
 sys.path += [{str(TESTS)!r}, {str(TESTS / "integrations")!r}]
 import mteb
 from test_mteb import ManualSTS
 mteb.get_tasks = lambda tasks: [ManualSTS()]
 """,
-        after="assert results.task_results[0].get_score() > 0",
+        slow_after="assert results.task_results[0].get_score() > 0",
     ),
     "docs/modalities.md": Around(after='assert findings.layers and findings.counts["images"] == 3'),
     "docs/guides/cluster.md": Around(  # what torchrun says to the only rank
@@ -107,7 +110,10 @@ def run(page: str, code: list[str], folder: Path) -> None:
     """Run the blocks of a page, in order and as one program, among the files of which they speak."""
     write_inputs(folder)
     around = AROUND.get(page, Around())
-    whole = "\n".join([around.before, *code, around.after])
+    parts = [around.before, *code, around.after]
+    if len(code) == len(blocks(page, "python")):
+        parts = [around.slow_before, *parts, around.slow_after]
+    whole = "\n".join(parts)
     environment = os.environ | {"MPLBACKEND": "agg", "MTEB_CACHE": str(folder / "mteb")}
     done = subprocess.run(
         [sys.executable, "-c", whole], capture_output=True, text=True, check=False, cwd=folder, env=environment

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -250,19 +251,14 @@ def test_damaged_weights_are_refused(isotrope: Command, saved: Any, text: Path) 
     assert "hold no SoftDecay layer" in one_sentence(isotrope("scan", folder, "--text", text))
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "model.gguf"])
-def test_files_that_cannot_hold_it_are_refused(saved: Any, tmp_path: Path, name: str) -> None:
-    from isotrope.softdecay.saved import refuse_lost_layer
-
-    with pytest.raises(library.errors.InputError, match=rf"which the file {name} does not hold; give the folder"):
-        refuse_lost_layer(saved[0], f"the file {name}")
-    save_model(tmp_path / "plain", "bert")
-    refuse_lost_layer(tmp_path / "plain", f"the file {name}")
-
-
-def test_an_onnx_file_beside_it_is_refused(isotrope: Command, saved: Any, text: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    folder = Path(shutil.copytree(saved[0], "model"))
-    (folder / "model.onnx").write_bytes(b"")
-    said = one_sentence(isotrope("scan", folder / "model.onnx", "--text", text))
-    assert "the ONNX file model.onnx does not hold" in said
+@pytest.mark.parametrize(("kind", "content"), [("ONNX", b""), ("GGUF", b"GGUF" + struct.pack("<IQQ", 3, 0, 0))])
+def test_files_that_cannot_hold_it_are_refused(
+    isotrope: Command, saved: Any, text: Path, kind: str, content: bytes
+) -> None:
+    pytest.importorskip({"ONNX": "onnxruntime", "GGUF": "gguf"}[kind])
+    path = Path(shutil.copytree(saved[0], "model")) / f"model.{kind.lower()}"
+    path.write_bytes(content)
+    said = one_sentence(isotrope("scan", path, "--text", text))
+    assert f"which the {kind} file {path.name} does not hold; give the folder of its weights" in said
+    (path.parent / "config.json").unlink()
+    assert "SoftDecay" not in one_sentence(isotrope("scan", path, "--text", text))

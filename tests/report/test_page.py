@@ -358,8 +358,12 @@ def test_models_of_different_depth_side_by_side(browser: Any, tmp_path: Path) ->
     shown = {cell.text for cell in _all(browser, "#changes tbody td:first-child")}
     assert shown <= {"0 : 0", "1 : 2", "2 : 4", "all"}
     assert "2 : 4" in shown
-    curves = browser.execute_script("return document.querySelectorAll('#spectrum path.line.before').length")
-    assert curves >= 2
+    assert [option.text for option in _all(browser, "select[aria-label=Layer] option")] == [
+        "Layer 0 : 0",
+        "Layer 1 : 2",
+        "Layer 2 : 4",
+    ]
+    assert all(_all(browser, f"#spectrum path.line.before[data-run='{i}']") for i in (0, 1))
 
 
 class _Deep:

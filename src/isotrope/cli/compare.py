@@ -166,6 +166,8 @@ def _pair(c: Change, first: Findings, other: Findings, alignment: Alignment) -> 
 
 def _alignment_words(first: Findings, other: Findings, alignment: Alignment) -> list[str]:
     """How layers were paired where that is not plain, and which have no partner."""
+    from isotrope.verdict import layers_text
+
     words = []
     if alignment.by == "depth":
         words.append(
@@ -174,6 +176,6 @@ def _alignment_words(first: Findings, other: Findings, alignment: Alignment) -> 
         )
     for which, run, lonely in (("first", first, alignment.only_first), ("second", other, alignment.only_second)):
         if lonely:
-            names = ", ".join(run.layer_names.get(str(layer), str(layer)) for layer in lonely)
-            words.append(f"Without a partner in the {which} run: layer{'s' if len(lonely) > 1 else ''} {names}.")
+            names = [[run.layer_names.get(str(x), str(x)) for x in some] for some in (lonely, run.layers)]
+            words.append(f"Without a partner in the {which} run: {layers_text(*names)}.")
     return words

@@ -122,6 +122,10 @@ def load(
     import torch
     import transformers
 
+    from isotrope.softdecay.saved import refuse_lost_layer, restore_saved
+
+    if place.gguf_file and place.local:
+        refuse_lost_layer(Path(place.at), f"the GGUF file {place.gguf_file}")
     device_used = device_for(torch, device, exact)
     on_cpu = torch.device(device_used).type == "cpu"
     dtype = torch.float64 if exact else torch.float32 if on_cpu else "auto"
@@ -140,7 +144,8 @@ def load(
         except Exception as error:  # whatever the library, the hub and the files raise
             raise _refusal(place, error) from error
     check_weights(place.at, info)
-    _restore_layer(network, place)
+    hub = {key: place.options[key] for key in ("revision", "local_files_only") if key in place.options}
+    restore_saved(network, place.at, **hub)
     if kind == "text":
         check_tokenizer(place.at, tokenizer)
     if place.gguf_file:
@@ -161,18 +166,6 @@ def load(
         processor=processor,
         hooks=hooks,
     )
-
-
-def _restore_layer(network: Any, place: _Place) -> None:
-    """Put the SoftDecay layer with which a model was saved back in its place."""
-    from isotrope.softdecay.saved import refuse_lost_layer, restore_saved
-
-    if place.gguf_file:
-        if place.local:
-            refuse_lost_layer(Path(place.at), f"the GGUF file {place.gguf_file}")
-        return
-    hub = {key: place.options[key] for key in ("revision", "local_files_only") if key in place.options}
-    restore_saved(network, place.at, **hub)
 
 
 def _refusal(place: _Place, error: Exception) -> IsotropeError:

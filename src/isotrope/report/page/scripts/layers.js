@@ -68,7 +68,8 @@ function layersSection() {
   const lead = COMPARES
     ? "Each run has its colour; bands are 95 % intervals, dotted lines what isotropic rows would give. Choose a layer to look into it."
     : "Bands are 95 % intervals, dotted lines what isotropic rows of the same number and width would give. Point at a layer for its exact value, choose it to look into it.";
-  return section("layers", "Layers", lead, COMPARES ? runLegend() : null, chooser, grid);
+  const paired = COMPARES && DATA.alignments.some((a) => a.by === "depth") ? ` Layers are counted as in ${RUNS[0].name}; those of the others are drawn at the same relative depth.` : "";
+  return section("layers", "Layers", lead + paired, COMPARES ? runLegend() : null, chooser, grid);
 }
 
 function runLegend() {

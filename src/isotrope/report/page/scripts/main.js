@@ -4,7 +4,7 @@ function layerSection() {
   const title = h("h2", { id: "layer-title" }, count > 1 ? "One layer" : VECTORS ? "The vectors" : "The space");
   const head = h("div", { class: "head sticks" }, title);
   if (count > 1) {
-    const chosen = h("select", { "aria-label": "Layer", onchange: (event) => choose({ layer: Number(event.target.value) }) }, run.layers.map((layer, i) => h("option", { value: i }, `Layer ${layer.name}`)));
+    const chosen = h("select", { "aria-label": "Layer", onchange: (event) => choose({ layer: Number(event.target.value) }) }, run.layers.map((_, i) => h("option", { value: i }, `Layer ${layerNames(i)}`)));
     const step = (text, by, words) => h("button", { type: "button", "aria-label": words, onclick: () => choose({ layer: Math.min(count - 1, Math.max(0, state.layer + by)) }) }, text);
     const [back, next] = [step("\u2190", -1, "Layer before"), step("\u2192", 1, "Next layer")];
     const show = () => { chosen.value = state.layer; back.disabled = state.layer === 0; next.disabled = state.layer === count - 1; };

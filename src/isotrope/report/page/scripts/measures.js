@@ -8,6 +8,11 @@ function reading(run, measure, layer) {
 // In another run a layer is found by how the two runs were aligned; -1 where it has no partner there.
 const layerIn = (run, at) => run.layers.findIndex((layer) => layer.label === partnerOf(run, RUNS[0].layers[at].label));
 
+// What a layer is called in each run, where runs of different depth are paired; else in the first.
+const layerNames = (at) => (DATA.alignments || []).some((a) => a.by === "depth")
+  ? RUNS.map((run) => (run.layers[layerIn(run, at)] || { name: "\u2013" }).name).join(" : ")
+  : RUNS[0].layers[at].name;
+
 const GROUPS = ["moments", "tokens", "sequences", "spread", "neighbours", "quantized", "other"];
 const GROUP_TITLES = { moments: "Mean and covariance", tokens: "Token types", sequences: "Sequences", spread: "Spread of the sample", neighbours: "Neighbours", quantized: "Quantized cells", other: "Other" };
 
