@@ -166,7 +166,7 @@ def _pair(c: Change, first: Findings, other: Findings, alignment: Alignment) -> 
 
 def _alignment_words(first: Findings, other: Findings, alignment: Alignment) -> list[str]:
     """How layers were paired where that is not plain, and which have no partner."""
-    from isotrope.verdict import layers_text
+    from isotrope.layer_words import layers_text
 
     words = []
     if alignment.by == "depth":
