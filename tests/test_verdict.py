@@ -150,7 +150,7 @@ def test_smollm2() -> None:
     assert verdict.word == "narrow"
     assert [s.layers for s in verdict.statements] == [(30,), tuple(range(2, 30)), (1,), (0,)]
     assert [s.text.split(",")[0].split(" (")[0] for s in verdict.statements] == [
-        "Narrow: in the last layer",
+        "Narrow: in the last layer the rows lie in a narrow cone",
         "Layers 2 to 29: collapsed",
         "Layer 1: narrow",
         "Layer 0: leaning",
