@@ -113,4 +113,4 @@ def test_defaults_keep_the_top_ten_of_minilm() -> None:
 
 @pytest.mark.long
 def test_defaults_keep_the_top_ten_of_smollm2() -> None:
-    refuse_loss(encoded(sentences(700), model=str(smollm2_file())), SoftDecay())
+    refuse_loss(encoded(sentences(400), model=str(smollm2_file())), SoftDecay())
