@@ -113,6 +113,17 @@ class TestArchives:
             archive.write(tmp_path / "a.npy", "second.npy")
         np.testing.assert_array_equal(_rows(ArraySource(tmp_path / "a.npz")), np.concatenate([ROWS, ROWS]))
 
+    def test_memory_that_lzma_is_asked_for(self, tmp_path: Path) -> None:
+        with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_LZMA) as archive:
+            archive.writestr("a.npy", b"x" * 500)
+        data = bytearray((tmp_path / "a.npz").read_bytes())
+        at = 30 + len("a.npy") + 5  # of the size in the properties, behind the local header
+        assert struct.unpack_from("<I", data, at) == (8 << 20,)
+        struct.pack_into("<I", data, at, 2**32 - 1)
+        (tmp_path / "a.npz").write_bytes(data)
+        with pytest.raises(InputError, match="asks for 4294967295 bytes"):
+            ArraySource(tmp_path / "a.npz")
+
     def test_damage_is_found_by_the_checksum(self, tmp_path: Path) -> None:
         np.save(tmp_path / "a.npy", ROWS)
         with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:

@@ -25,6 +25,9 @@ _CHECKED = 1 << 20
 #: Times that a byte of deflate can become longer.
 _MOST_INFLATED = 1_032
 
+#: Bytes of the dictionary of LZMA's largest preset.
+_LARGEST_DICTIONARY = 64 << 20
+
 
 def open_npz(path: Path, column: str | None, group_by: str | None) -> list[Block]:
     """The arrays of a .npz file."""
@@ -45,6 +48,8 @@ def _member_entry(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo,
         return entry
     if member.file_size > _MOST_INFLATED * (member.compress_size + 1):
         raise ValueError(f"{member.filename} claims {member.file_size} bytes, packed in {member.compress_size}")
+    if member.compress_type == zipfile.ZIP_LZMA:
+        _check_dictionary(member, raw)
     with archive.open(member) as file:
         shape, fortran, dtype = npy_header(file)
         label = PICKLED if dtype.hasobject else dtype_label(dtype)
@@ -59,6 +64,14 @@ def _seek_data(member: zipfile.ZipInfo, raw: IO[bytes]) -> int:
     raw.seek(member.header_offset + 26)
     name_length, extra_length = struct.unpack("<HH", raw.read(4))
     return raw.seek(member.header_offset + 30 + name_length + extra_length)
+
+
+def _check_dictionary(member: zipfile.ZipInfo, raw: IO[bytes]) -> None:
+    """Refuse a member packed by LZMA that asks for more memory to unpack it than any preset of LZMA does."""
+    _seek_data(member, raw)
+    (size,) = struct.unpack("<5xI", raw.read(9))  # behind a version, the length of the properties and one of them
+    if size > _LARGEST_DICTIONARY:
+        raise ValueError(f"{member.filename} asks for {size} bytes to be unpacked")
 
 
 def _check_sum(member: zipfile.ZipInfo, raw: IO[bytes], start: int) -> None:
