@@ -150,7 +150,9 @@ def test_show_on_the_run_folder_of_a_scan(keep: str, digits: float, fitted: Comm
         for kind in ("measures", "cutoffs"):
             for mine, theirs in zip(found[kind], expected[kind], strict=True):
                 for key, value in theirs.items():
-                    assert mine[key] == (pytest.approx(value, rel=digits, abs=digits) if isinstance(value, float) else value)
+                    assert mine[key] == (
+                        pytest.approx(value, rel=digits, abs=digits) if isinstance(value, float) else value
+                    )
     assert "no layer '2'" in one_sentence(fitted("repair", "show", "white", "run", "--layer", "2"))
     assert "--column" in one_sentence(fitted("repair", "show", "white", "run", "--column", "x"))
     assert fitted("scan", rows, "-o", "bare", "--measures", "isoscore", "--sample", "0").code == 0
