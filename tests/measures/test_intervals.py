@@ -498,3 +498,22 @@ def test_a_type_left_with_one_occurrence_breaks_no_interval() -> None:
     m = get("self_similarity")
     low, high = intervals([m], [m(TokenStatistics.of(block(rows, known)))], Groups(sample, ["tokens"]), "tokens")[0]
     assert -0.2 < low < 0 < high < 0.2
+
+
+@pytest.mark.parametrize("times", [1e7, 1e12, 1e60])
+def test_one_row_with_nearly_all_of_the_squared_length(times: float) -> None:
+    """Without the group of that row the values are those of the other rows: nothing is lost by subtraction."""
+    rows = np.random.default_rng(0).normal(size=(3_000, 32))
+    rows[5] *= times
+    sample = Sample.empty(32, 3_000)
+    sample.add(block(rows))
+    sample.settle()
+    total, left_out, _ = Groups(sample, ("moments",)).split("moments")
+    energies = [left.energy for left in left_out]
+    assert total.n == 3_000
+    without = min(energies)
+    assert without == pytest.approx(32 * 2_850, rel=0.05)
+    assert sum(energy > 0.99 * total.energy for energy in energies) == 19
+    for found in isotrope.scan(vectors=rows).readings:
+        assert math.isnan(found.low) == math.isnan(found.high)
+        assert math.isnan(found.low) or found.low <= found.high

@@ -53,6 +53,9 @@ KEPT_BYTES = 256_000_000
 #: Rows that are as good as endless: an interval is about the space that they would fill.
 _ENDLESS = 10**12
 
+#: Share of the squared length below which all but one group would be lost in the rounding of a difference.
+_LOST = 1e-6
+
 _T = float(stats.t.ppf(0.975, GROUPS - 1))
 
 
@@ -140,8 +143,18 @@ class Groups:
             spectra, ids = self.sample.spectra(), self.sample.rows.sequence
             return _split_parts([spectra.only(ids[self._group == g]) for g in range(GROUPS)].__getitem__)
         if need == "moments" and self._are_moments_large:
-            return _split_parts(lambda g: Moments.of(self._block(g)))
-        return _split_parts(self._parts.pop(need).__getitem__)
+            return _split_parts(lambda g: Moments.of(self._block(g)), self._dominant)
+        return _split_parts(self._parts.pop(need).__getitem__, self._dominant)
+
+    @cached_property
+    def _dominant(self) -> int | None:
+        """The group that holds nearly all of the squared length, if there is one."""
+        energy = np.zeros(GROUPS)
+        for start in range(0, self.sample.n, _ROWS_AT_ONCE):
+            rows = self.sample.values[start : start + _ROWS_AT_ONCE].astype(np.float64)
+            np.add.at(energy, self._group[start : start + _ROWS_AT_ONCE], np.einsum("ij,ij->i", rows, rows))
+        largest = int(energy.argmax())
+        return largest if np.delete(energy, largest).sum() < _LOST * energy[largest] else None
 
 
 class Split(NamedTuple):
@@ -152,11 +165,22 @@ class Split(NamedTuple):
     halves: Callable[[], list[Any]]
 
 
-def _split_parts(part: Callable[[int], Any]) -> Split:
-    """A statistic from that of each group, by its number."""
+def _split_parts(part: Callable[[int], Any], dominant: int | None = None) -> Split:
+    """A statistic from that of each group, by its number.
+
+    A group is left out by subtraction, which takes one merge. Beside a dominant group the others are lost in the
+    total's rounding, so what is left without it is summed from the others.
+    """
     total = _sum(map(part, range(GROUPS)))
-    cut = total.table_without if isinstance(total, TokenStatistics) else total.without
-    left_out = (cut(part(g)) for g in range(GROUPS))
+    tokens = isinstance(total, TokenStatistics)
+
+    def leave_out(g: int) -> Any:
+        if g != dominant:
+            return total.table_without(part(g)) if tokens else total.without(part(g))
+        rest = _sum(part(other) for other in range(GROUPS) if other != g)
+        return rest.table if tokens else rest
+
+    left_out = map(leave_out, range(GROUPS))
     return Split(total, left_out, lambda: [_sum(map(part, range(side, GROUPS, 2))) for side in (0, 1)])
 
 
@@ -205,7 +229,8 @@ def intervals(
         margin = _T * error * math.sqrt(share)
         ends = (now - max(biases) - margin, now - min(biases) + margin)
         bounds = m.bounds(sample.n if m.at_n else _ENDLESS, total.d)
-        found.append(Interval(*np.clip(m.smooth.back(*ends) if m.smooth else ends, *bounds)))
+        low, high = np.clip(m.smooth.back(*ends) if m.smooth else ends, *bounds)
+        found.append(Interval(float(low), float(high)) if math.isfinite(high) else NONE)
     return found
 
 

@@ -1,6 +1,7 @@
 """Squared lengths: of the rows, of their mean, of what is left after the mean is removed."""
 
 import math
+import sys
 from collections.abc import Callable
 
 from isotrope.errors import Undefined
@@ -9,6 +10,9 @@ from isotrope.statistics import Moments
 
 _PAPER = "Yamagiwa and Shimodaira 2024 (norm and variance), Eqs. 4 to 8"
 _ANY = (0.0, math.inf)
+
+#: The largest power of e in float64.
+_LARGEST_POWER = math.log(sys.float_info.max)
 
 
 def _some(m: Moments) -> Moments:
@@ -30,12 +34,17 @@ def _on_log_scale(of: Callable[[Moments], float]) -> Smooth:
     return Smooth(
         of=lambda m: _log(of(m)),
         forward=lambda value, _: _log(value),
-        back=lambda low, high: (math.exp(low), math.exp(high)),
+        back=lambda low, high: (_exp(low), _exp(high)),
     )
 
 
 def _log(value: float) -> float:
     return math.log(value) if value > 0.0 else math.nan
+
+
+def _exp(value: float) -> float:
+    """e to a power, infinite where float64 ends."""
+    return math.inf if value > _LARGEST_POWER else math.exp(value)
 
 
 def _mean_square(m: Moments) -> float:

@@ -67,13 +67,18 @@ def require(
             f"the saved array {name!r} is {array.dtype} of shape {array.shape}, "
             f"expected {expected} of shape ({lengths})"
         )
-    if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
+    if finite and array.dtype.kind == "f" and not _is_finite(array):
         raise damaged(f"the saved array {name!r} holds NaN or infinity, expected finite numbers")
     if least is not None and array.size and array.min().item() < least:
         raise damaged(f"the saved array {name!r} holds {array.min()}, expected at least {least:g}")
     if most is not None and array.size and array.max().item() > most:
         raise damaged(f"the saved array {name!r} holds {array.max()}, expected at most {most:g}")
     return np.require(array, requirements=["C", "A", "W"])
+
+
+def _is_finite(array: NDArray[Any]) -> bool:
+    """Whether no number is NaN or infinite, without a table of truth values as long as the array."""
+    return not array.size or bool(np.isfinite(array.min()) and np.isfinite(array.max()))
 
 
 def require_counts(arrays: Mapping[str, NDArray[Any]], name: str, length: int | None) -> NDArray[np.int64]:
