@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import sqlite3
 import struct
@@ -52,6 +53,20 @@ class TestHdf5:
 
     def test_the_others_are_read(self, file: Path) -> None:
         np.testing.assert_array_equal(_rows(ArraySource(file, column="own")), ROWS)
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+    def test_a_file_that_the_library_never_finishes(self, tmp_path: Path) -> None:
+        """The size of an object in the heap that virtual storage uses is -16, so that the next one is itself."""
+        h5py = pytest.importorskip("h5py")
+        with h5py.File(tmp_path / "a.h5", "w", libver="latest") as file:
+            layout = h5py.VirtualLayout((4, 3), "f4")
+            layout[:] = h5py.VirtualSource("other.h5", "rows", shape=(4, 3))
+            file.create_virtual_dataset("rows", layout)
+        data = bytearray((tmp_path / "a.h5").read_bytes())
+        struct.pack_into("<Q", data, data.index(b"GCOL") + 24, 2**64 - 16)
+        (tmp_path / "a.h5").write_bytes(data)
+        with pytest.raises(InputError, match="reading it does not end"):
+            ArraySource(tmp_path / "a.h5")
 
     def test_as_groups(self, file: Path) -> None:
         with pytest.raises(InputError, match="integers to group by"):

@@ -32,6 +32,7 @@ from isotrope.sources.blocks import (
     pick,
 )
 from isotrope.sources.other_columns import array_columns
+from isotrope.sources.stores.fatal import refuse_fatal
 
 #: The limit of the safetensors library itself, checked before anything of that size is allocated.
 MAX_SAFETENSORS_HEADER = 100_000_000
@@ -41,6 +42,9 @@ _MAX_NPY_HEADER = 10_000
 
 #: Times that the numbers of an HDF5 file may be more than its bytes; what is declared and not there reads as zeros.
 _MOST_UNPACKED = 10_000
+
+#: Seconds that a list of the datasets of an HDF5 file may take, and bytes of the file for which it may take one more.
+_SECONDS, _BYTES_A_SECOND = 3.0, 10_000_000
 
 #: safetensors name -> (what it is, the numpy dtype of its bytes).
 _SAFETENSORS_DTYPES = {
@@ -85,6 +89,14 @@ def open_safetensors(path: Path, column: str | None, group_by: str | None) -> li
 
 def open_hdf5(path: Path, column: str | None, group_by: str | None) -> list[Block]:
     """The datasets of an HDF5 file, by their path inside it."""
+    _h5py()  # not only in the process that tries it
+    size = path.stat().st_size
+    # On some damaged files the library itself goes round in circles, where nothing can stop it.
+    refuse_fatal(str(path), partial(_hdf5_entries, path), _SECONDS + size / _BYTES_A_SECOND)
+    return blocks_of(path, _hdf5_entries(path), column and column.strip("/"), group_by and group_by.strip("/"))
+
+
+def _hdf5_entries(path: Path) -> dict[str, Entry]:
     h5py = _h5py()
     entries: dict[str, Entry] = {}
 
@@ -97,7 +109,7 @@ def open_hdf5(path: Path, column: str | None, group_by: str | None) -> list[Bloc
 
     with h5py.File(path, "r") as file:
         file.visititems(visit)
-    return blocks_of(path, entries, column and column.strip("/"), group_by and group_by.strip("/"))
+    return entries
 
 
 def refuse_names(what: str, column: str | None, group_by: str | None) -> None:

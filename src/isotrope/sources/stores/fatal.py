@@ -17,10 +17,11 @@ _LONGEST, _ROOM = 600, 512 << 20
 _TOO_MUCH = 3
 
 
-def refuse_fatal(path: str, read: Callable[[], object]) -> None:
+def refuse_fatal(path: str, read: Callable[[], object], seconds: float = 0.0) -> None:
     """Refuse a file whose reading kills the process that tries it; an ordinary error is left to who reads it next.
 
     The try is a copy of this process (fork), which takes milliseconds, so that it is made where the system has one.
+    seconds: of a processor's time that reading may take, for libraries that go round in circles; 0 for any.
 
     >>> refuse_fatal("whole.faiss", lambda: None)
     >>> refuse_fatal("boasting.faiss", lambda: bytes(1 << 40))
@@ -38,6 +39,8 @@ def refuse_fatal(path: str, read: Callable[[], object]) -> None:
     if child == 0:
         try:
             signal.alarm(_LONGEST)
+            signal.signal(signal.SIGPROF, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_PROF, seconds)
             _limit_memory(path)
             read()
         except MemoryError:
@@ -48,7 +51,8 @@ def refuse_fatal(path: str, read: Callable[[], object]) -> None:
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
-        raise InputError(f"{path} is damaged or cut short ({name} while it was read); write the file again.")
+        what = "reading it does not end" if name in ("SIGPROF", "SIGALRM") else f"{name} while it was read"
+        raise InputError(f"{path} is damaged or cut short ({what}); write the file again.")
     if os.waitstatus_to_exitcode(status) == _TOO_MUCH:
         raise InputError(f"{path} asks for far more memory than its size explains; write the file again.")
 
