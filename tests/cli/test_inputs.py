@@ -58,6 +58,7 @@ def test_a_folder_of_folders_of_vectors_offers_one(isotrope: Command) -> None:
         (3, "collapsed", Place(vectors="a b.npy"), {"column": "x"}, "isotrope advise 'a b.npy' --column x"),
         (1, "leaning", Place(model="org/m", text="t.txt"), {}, "isotrope advise --model org/m --text t.txt"),
         (1, "leaning", Place(text="-"), {}, "isotrope advise --text FILE"),
+        (1, "leaning", Place(), {}, "isotrope advise --text python-manual"),  # advice is given on a text alone
         (0, "healthy", Place(vectors="a.npy"), {}, "isotrope scan a.npy --fail-on 'mean_cosine > 0.5'"),
         (0, "healthy", Place(vectors="s3://k:word@b/a.npy"), {}, "isotrope scan 's3://***@b/a.npy' --fail-on"),
         (0, "healthy", Place(model="org/m"), {}, "isotrope compare 'the run' OTHER_RUN"),

@@ -19,6 +19,9 @@ _READING = ("revision", "gguf_file", "column", "split")
 #: A gate for a space that is sound today.
 _WATCH = "mean_cosine > 0.5"
 
+#: The text that a model reads where none is given, by its name.
+_DEFAULT_TEXT = "python-manual"
+
 #: Verdicts that say nothing of the space.
 _UNKNOWN = ("unknown", "too few rows")
 
@@ -54,7 +57,8 @@ def _options(place: Place, given: Mapping[str, Any]) -> list[str]:
     """What names the input again; text from a pipe cannot be read twice."""
     named = [] if place.vectors is None else [place.vectors]
     named += [] if place.model is None else ["--model", place.model]
-    named += [] if place.text is None else ["--text", "FILE" if place.text == "-" else place.text]
+    if place.vectors is None:
+        named += ["--text", "FILE" if place.text == "-" else place.text or _DEFAULT_TEXT]
     for name in _READING:
         if given.get(name) is not None:
             named += [f"--{name.replace('_', '-')}", str(given[name])]
