@@ -61,8 +61,13 @@ def read(need: str, space: Space, rng: np.random.Generator, size: int) -> tuple[
     return intervals(ESTIMATES[need], values, Groups(sample, [need]), need), space.truth(statistic)
 
 
-def coverage(need: str, space: Space, size: int = EVERYTHING, times: int = FEW) -> dict[str, float]:
-    """How many of 100 draws have an interval that holds the truth or, with heavy tails, none, by measure."""
+def coverage(
+    need: str, space: Space, size: int = EVERYTHING, times: int = FEW, *, stated: bool = False
+) -> dict[str, float]:
+    """How many of 100 draws have an interval that holds the truth or, with heavy tails, none, by measure.
+
+    stated: how many of 100 intervals that are stated hold it.
+    """
     rng = np.random.default_rng(20)
     hits: dict[str, list[bool]] = {}
     for _ in range(times):
@@ -72,7 +77,8 @@ def coverage(need: str, space: Space, size: int = EVERYTHING, times: int = FEW) 
             slack = 1e-9 * abs(true)  # rounding, where the truth is an end of the range
             # Shares of no common direction have no truth, and rightly claim none; nor do averages with heavy tails.
             silent = math.isnan(low) and (m.name == SHARE or (space.heavy and m.length_power > 0))
-            hits.setdefault(m.name, []).append(silent or low - slack <= true <= high + slack)
+            if not (stated and silent):
+                hits.setdefault(m.name, []).append(silent or low - slack <= true <= high + slack)
     return {name: 100 * float(np.mean(h)) for name, h in hits.items()}
 
 
@@ -203,6 +209,13 @@ def test_intervals_of_heavy_tails_hold_the_truth_or_are_not_stated_many_times(sp
     assert_honest(coverage("moments", HEAVY[space], times=400), LEAST_OF_MANY)
 
 
+@pytest.mark.parametrize("space", ["lognormal 0.5", "Student t, 5", "Student t, 5, few rows"])
+def test_intervals_stated_for_moderate_tails_hold_the_truth(space: str) -> None:
+    found = coverage("moments", HEAVY[space], stated=True)
+    assert found.keys() == {m.name for m in ESTIMATES["moments"]}
+    assert_honest(found, LEAST_OF_FEW)
+
+
 @pytest.mark.parametrize("space", ["lognormal 1", "lognormal 1.5", "Student t, 3"])
 def test_heavy_tails_leave_intervals_of_directions_alone(space: str) -> None:
     stated = np.zeros(len(ESTIMATES["moments"]))
@@ -212,7 +225,7 @@ def test_heavy_tails_leave_intervals_of_directions_alone(space: str) -> None:
         stated += [math.isfinite(low) for low, _ in found]
     for m, count in zip(ESTIMATES["moments"], stated, strict=True):
         assert m.length_power != 0 or count == 20, m.name
-        assert m.length_power != 2 or count <= 1, m.name
+        assert m.length_power != 2 or count <= 2, m.name
 
 
 # Tokens

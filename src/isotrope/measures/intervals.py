@@ -44,6 +44,11 @@ _ROWS_PER_DIMENSION, _AMPLE_ROWS_PER_DIMENSION = 2, 10
 #: The tail of the rows' lengths is read off a twentieth of the sequences, the longest, and off ten at least.
 _TAIL_PART, _TAIL_LEAST = 20, 10
 
+#: The tail index above which, for each power of length that a measure averages, an interval is so many times as wide
+#: as with light tails. Never wider, 57 to 100 in 100 intervals held the truth among samples of Student t and lognormal
+#: lengths with like tails.
+_WIDENING = ((1.5, 1.0), (1.0, 1.5), (0.75, 2.0), (-1.0, math.inf))
+
 #: Rows whose distances from the mean row are taken at once.
 _ROWS_AT_ONCE = 1024
 
@@ -120,13 +125,15 @@ class Groups:
             squares[start : start + _ROWS_AT_ONCE] = np.einsum("ij,ij->i", away, away)
         return tail_index(np.add.reduceat(squares, starts) / np.diff(np.append(starts, len(values))))
 
-    def are_tails_too_heavy(self, m: Measure) -> bool:
-        """Whether the rows' lengths have too heavy tails for an interval of a measure.
+    def widening(self, m: Measure) -> float:
+        """How many times wider an interval is than with light tails of the rows' lengths; infinite where there is none.
 
-        What it averages, the length to its power, then has no variance, or one that so few rows do not show: the square
-        of a length to the power p has a mean where p is below the tail index of squared lengths.
+        A measure averages the lengths to a power p. With α the tail index of squared lengths, that average exists where
+        2α is above p, and has a variance where α is. Twenty groups of few rows show too little of such tails.
         """
-        return m.length_power > 0 and self.sample.taken >= 2 * GROUPS and not self.tail_index > m.length_power
+        if m.length_power == 0 or self.sample.taken < 2 * GROUPS:
+            return 1.0
+        return next(wider for least, wider in _WIDENING if self.tail_index > least * m.length_power)
 
     @cached_property
     def points(self) -> Points:
@@ -199,7 +206,8 @@ def intervals(
     interval spans all rates from 1/n down to the slowest; where a sample does not tell (`unsure_bias`), everything from
     no bias to all that the sample shows. Where a measure depends on n by its nature (`at_n`), no bias is taken out; one
     that hangs on a single row (`unsure_bias` too) may be as far off as leaving it out shows, either way.
-    Where the rows' lengths have too heavy tails for a measure (`length_power`), there is none.
+    Where the rows' lengths have heavy tails, intervals of measures that average them (`length_power`) are wider; where
+    the average does not exist, there is none.
     Those of cells are given the trained codebooks: other points in the same cells.
     """
     sample = groups.sample
@@ -213,7 +221,8 @@ def intervals(
     halves = halves_of() if any(m.slow_bias for m in measures) else []
     found = []
     for m, value, theta, without in zip(measures, values, whole, table.T, strict=True):
-        if groups.are_tails_too_heavy(m) or (m.slow_bias and rows < _ROWS_PER_DIMENSION):
+        wider = groups.widening(m)
+        if math.isinf(wider) or (m.slow_bias and rows < _ROWS_PER_DIMENSION):
             found.append(NONE)
             continue
         now = m.smooth.forward(value, theta) if m.smooth else value
@@ -226,7 +235,7 @@ def intervals(
             biases += [-bias, bias] if m.at_n else [0.0, bias]
         elif m.slow_bias and rows < _AMPLE_ROWS_PER_DIMENSION:
             biases.append(0.0)
-        margin = _T * error * math.sqrt(share)
+        margin = wider * _T * error * math.sqrt(share)
         ends = (now - max(biases) - margin, now - min(biases) + margin)
         bounds = m.bounds(sample.n if m.at_n else _ENDLESS, total.d)
         low, high = np.clip(m.smooth.back(*ends) if m.smooth else ends, *bounds)

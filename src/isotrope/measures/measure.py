@@ -83,7 +83,7 @@ class Measure:
         slowly than 1/n. unsure_bias: a sample does not tell its bias. at_n: it depends on the number of
         rows by its nature, and its interval is about what so many rows give. smooth: where its interval is taken, if
         not on itself. length_power: highest power of the rows' lengths that it averages, 0 where only directions
-        count; with heavy tails of that power it has no interval.
+        count; with heavy tails of that power its interval is wider, or there is none.
     null: its value for isotropic Gaussian rows where there is a closed form, as a function of (n, d); simulated
         otherwise.
     enough: rows below which its value tells more of their number than of the space, as a function of d. note: what to

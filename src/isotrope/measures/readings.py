@@ -149,7 +149,7 @@ def read(
             if math.isfinite(found[m.name].value):
                 null = nulls.value(m, summary)
                 note = _note(m, found[m.name], summary, of)
-                if m in defined and groups is not None and groups.are_tails_too_heavy(m):
+                if m in defined and groups is not None and math.isinf(groups.widening(m)):
                     note = "; ".join(filter(None, [note, _HEAVY_TAILS]))
                 found[m.name] = replace(found[m.name], null=null, note=note)
         done(kind)
