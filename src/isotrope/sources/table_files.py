@@ -40,9 +40,9 @@ def open_parquet(path: Any, column: str | None, group_by: str | None) -> list[Bl
     with pq.ParquetFile(_begun(path)) as file:
         schema, rows = file.schema_arrow, file.metadata.num_rows
     column = choose_column(path, schema, column, group_by)
-    batches = partial(_parquet_batches, path, _columns(column, group_by))
+    batches = partial(_parquet_batches, path, _columns(column, group_by), group_by)
     found = column_block(path, schema, rows, column, group_by, batches)
-    others = partial(_parquet_batches, path, [name for name in schema.names if name != column])
+    others = partial(_parquet_batches, path, [name for name in schema.names if name != column], None)
     return [replace(found, columns=partial(table_columns, schema, column, others))]
 
 
@@ -233,11 +233,15 @@ def _label(value: Any) -> str:
     return "null" if found is None else shorten_label(str(found))
 
 
-def _parquet_batches(path: Any, columns: list[str], start: int, size: int) -> Iterator[tuple[int, Any]]:
+def _parquet_batches(
+    path: Any, columns: list[str], labels: str | None, start: int, size: int
+) -> Iterator[tuple[int, Any]]:
+    """Record batches of some columns, each with the number of its first row; labels: the column of groups."""
     import pyarrow.parquet as pq
 
     # A label that repeats is kept once, not once for each row. Other types than text are read as ever.
-    with pq.ParquetFile(_begun(path), read_dictionary=columns[1:], **_PARQUET_STREAMING) as file:
+    repeated = [] if labels is None else [labels]
+    with pq.ParquetFile(_begun(path), read_dictionary=repeated, **_PARQUET_STREAMING) as file:
         groups = range(file.num_row_groups)
         ends = np.cumsum([file.metadata.row_group(group).num_rows for group in groups])
         first = int(np.searchsorted(ends, start, side="right"))
