@@ -5,6 +5,7 @@
 #   make audit      known weaknesses of what is installed, where their database can be reached
 #   make docs       the documentation site, in site/; a broken link is an error
 #   make test-long  what takes minutes or needs weights that are fetched
+#   make fuzz       10,000 damaged inputs for every reader
 #   make bench      the benchmarks; each prints ratios against a peer of the same run
 
 PYTHON ?= python3
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: scan test check audit docs test-long bench install clean
+.PHONY: scan test check audit docs test-long fuzz bench install clean
 
 install: $(READY)
 
@@ -33,6 +34,9 @@ test: $(READY)
 
 test-long: $(READY)
 	$(PYTEST) -q -m long
+
+fuzz: $(READY)
+	ISOTROPE_FUZZ_INPUTS=10000 $(PYTEST) -q -n 2 -m long tests/fuzz
 
 check: $(READY)
 	$(BIN)/ruff check .
