@@ -59,7 +59,7 @@ def test_layers_and_gates(isotrope: Command, bert: Path, text: Path) -> None:
     gates = ["--fail-on", "layer[1].mean_cosine > -1", "--fail-on", "all.mean_cosine > 2"]
     result = isotrope("scan", bert, "--text", text, "--layers", "0,1,-1", "--json", *gates)
     assert result.code == 1
-    assert "fails: layer[1].mean_cosine" in result.err
+    assert "gate tripped: layer[1].mean_cosine is " in result.err
     assert result.json["layers"] == [0, 1, 3]
     refused = isotrope("scan", bert, "--text", text, "--layers", "0,1", "--json", "--fail-on", "layer[3].eee > 0")
     assert "layer 3" in one_sentence(refused)

@@ -61,7 +61,7 @@ def _same_samples(one: Path, other: Path) -> None:
     "workers", [pytest.param(1, marks=pytest.mark.long), 2, pytest.param(8, marks=pytest.mark.long)]
 )
 def test_vectors_by_any_number_of_workers(workers: int, tmp_path: Path) -> None:
-    options: dict[str, Any] = {"vectors": _rows(), "sample": 700, "batch_size": 8}
+    options: dict[str, Any] = {"vectors": _rows(), "sample": 700, "batch_size": 8, "keep": "all"}
     here = isotrope.scan(**options, output=tmp_path / "here")
     there = isotrope.scan(**options, output=tmp_path / "there", engine="ray", workers=workers)
     assert _apart(here, there) < 1e-9
@@ -93,6 +93,7 @@ def test_groups_of_a_parquet_data_set(tmp_path: Path) -> None:
         part = slice(3000 * i, 3000 * i + 3000)
         pd.DataFrame({"x": list(rows[part]), "kind": kinds[part]}).to_parquet(folder / f"{i}.parquet")
     options: dict[str, Any] = {"vectors": folder, "column": "x", "group_by": "kind", "sample": 300, "batch_size": 25}
+    options["keep"] = "all"
     here = isotrope.scan(**options, output=tmp_path / "here")
     there = isotrope.scan(**options, output=tmp_path / "there", engine="ray", workers=2)
     assert _apart(here, there) < 1e-9

@@ -237,7 +237,7 @@ def test_a_ray_of_its_own_that_is_told_to_stop(whole: Path, tmp_path: Path) -> N
     process.terminate()
     out, said = process.communicate()
     assert (process.returncode, out) == (143, "")
-    assert said == "isotrope: stopped; a run with -o can be continued with --resume.\n"
+    assert said == "isotrope: stopped; continue with the same command and -o run --resume.\n"
     assert children
     assert not psutil.wait_procs(children, timeout=60)[1]
     found = isotrope.scan(vectors=whole / "rows.npy", **OPTIONS, workers=2, output=tmp_path / "run", resume=True)

@@ -408,7 +408,7 @@ def test_it_compiles_into_one_graph(backend: str) -> None:
 
 
 def test_torch_finds_nothing_wrong_with_the_operators() -> None:
-    from isotrope.nn import spectral
+    from isotrope.softdecay import spectral
 
     x, mask = padded([4, 2], 4)
     a = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)

@@ -48,7 +48,7 @@ def sort_out(
         return Place(model, text)
     if (model is not None or text is not None) and _holds_vectors(input):
         given = "model" if model is not None else "text"
-        raise InputError(f"{masked(input)!r} holds vectors, and vectors take no {given}; leave out --{given}.")
+        raise InputError(f"{input!r} holds vectors, and vectors take no {given}; leave out --{given}.")
     if model is not None:
         if text is not None:
             raise InputError(f"got a model, a text and also {input!r}; leave one out.")

@@ -152,7 +152,7 @@ def column_names(given: Any) -> NDArray[Any] | None:
     >>> column_names(pd.DataFrame({"a": [1.0], "b": [2.0]}))
     array(['a', 'b'], dtype=object)
     """
-    columns = getattr(given, "columns", None)
+    columns = None if hasattr(given, "batches") else getattr(given, "columns", None)  # a source is no table
     if columns is None or not all(isinstance(name, str) for name in columns):
         return None
     return np.array(list(columns), dtype=object)

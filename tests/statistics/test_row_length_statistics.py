@@ -76,7 +76,7 @@ def test_saved_lengths_that_are_damaged_are_refused(damage: dict[str, np.ndarray
     summary.update(_rows(3), Rows(np.arange(3, dtype=np.uint64)))
     arrays = summary.arrays()
     assert Summary.from_arrays(arrays).lengths is not None
-    with pytest.raises(StoreError, match="the saved statistics are damaged"):
+    with pytest.raises(StoreError, match="the file is damaged"):
         Summary.from_arrays(arrays | {f"lengths.{name}": array for name, array in damage.items()})
 
 
