@@ -67,7 +67,7 @@ def refuse_lost_layer(folder: Path, what: str) -> None:
     if isinstance(config, dict) and SETTINGS in config:
         raise InputError(
             f"the model in {str(folder)!r} was trained with a SoftDecay layer, which {what} does not hold; give "
-            f"the folder of its weights, or delete {SETTINGS!r} from config.json to read it without the layer."
+            f"the folder of its weights, or remove {SETTINGS!r} in config.json to read it without the layer."
         )
 
 
