@@ -1,6 +1,6 @@
 # Everything a fresh machine needs, from Python, pip, make and gcc alone.
 #   make scan       the embedded model over the Python manual; says where the results are
-#   make test       the test suite, at most 15 minutes on two cores
+#   make test       the test suite, about 20 minutes on two cores
 #   make check      lint, types, import rules, a search for unsafe code, and the documentation
 #   make audit      known weaknesses of what is installed, where their database can be reached
 #   make docs       the documentation site, in site/; a broken link is an error

@@ -123,7 +123,11 @@ def test_a_model_is_identical_with_the_same_batches(tmp_path: Path) -> None:
     assert _apart(here, there) < 1e-6
     assert _apart(here, there, but=("self_similarity", "self_similarity_adjusted")) < 1e-9
     assert there.counts == here.counts | {"retried_shards": 0}
-    assert _apart(other, there) < 1e-5
+    # A slope of nearly nothing is a small difference of large numbers, of which float32 states have seven digits.
+    flat = ("mean_norm_on_frequency_slope", "mean_norm_on_frequency_r2")
+    assert _apart(other, there, but=flat) < 1e-5
+    for name in flat:
+        assert there.get(name, 1).value == pytest.approx(other.get(name, 1).value, abs=1e-6)
     pd.testing.assert_frame_equal(here.tables["tokens"], there.tables["tokens"], rtol=1e-9)
     again = isotrope.scan(**options, batch_size=4, engine="ray", workers=3)
     assert [r.value for r in again.readings] == [r.value for r in there.readings]
