@@ -10,8 +10,8 @@ import argparse
 import numpy as np
 
 from isotrope.measures import MEASURES, Measure
-from isotrope.measures.intervals import Groups, intervals
 from isotrope.quantization.cells import Cells
+from isotrope.readings.intervals import Groups, intervals
 from isotrope.statistics import Sample, block
 from machine import describe, seconds
 from vectors import rows

@@ -15,9 +15,9 @@ import numpy as np
 
 from isotrope.engines.local import run
 from isotrope.pipeline import choose, find
-from isotrope.sources.media import open_media
-from isotrope.sources.media_source import MediaSource
-from isotrope.sources.models import Loaded
+from isotrope.sources.media.corpus import open_media
+from isotrope.sources.media.source import MediaSource
+from isotrope.sources.models.load import Loaded
 from isotrope.statistics import Collection
 from machine import describe, seconds
 

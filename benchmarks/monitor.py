@@ -14,7 +14,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from isotrope.nn import GeometryMonitor
-from isotrope.sources.models import _embedded_folder
+from isotrope.sources.models.load import _embedded_folder
 from machine import describe, seconds
 
 LENGTH, BATCH, PROBE, EVERY = 128, 32, 256, 500

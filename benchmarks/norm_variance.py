@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 from isotrope.sources.batch import Batch
-from isotrope.sources.models import load
+from isotrope.sources.models.load import load
 from isotrope.statistics import TokenStatistics, block
 from machine import describe, seconds
 from scan_overhead import Fixed

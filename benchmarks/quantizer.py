@@ -18,8 +18,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from isotrope.quantization.additive import additive
-from isotrope.sources.models import load
-from isotrope.sources.states import hidden_states
+from isotrope.sources.models.hidden_states import hidden_states
+from isotrope.sources.models.load import load
 from machine import describe
 from scan_overhead import Fixed
 

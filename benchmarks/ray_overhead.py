@@ -18,10 +18,10 @@ import numpy as np
 import psutil
 
 from isotrope.engines import local
-from isotrope.engines.ray import Workers, ray_workers
-from isotrope.engines.ray_source import RaySource
+from isotrope.engines.ray.source import RaySource
+from isotrope.engines.ray.workers import Workers, ray_workers
 from isotrope.pipeline import choose
-from isotrope.sources.inputs import Input
+from isotrope.sources.input import Input
 from isotrope.statistics import Collection
 from machine import describe, seconds
 

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.layers import Layer
 from isotrope.pipeline import choose, scan_source
 from isotrope.report import write_report
-from isotrope.sources.batch import Batch, Layer, Rows
-from isotrope.store import Run
+from isotrope.runs.run import Run
+from isotrope.sources.batch import Batch, Rows
 from machine import describe, seconds
 
 LAYERS, WIDTH, ROWS, TYPES, LENGTH = 30, 384, 20_000, 8_000, 40

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from isotrope.engines.local import run
+from isotrope.layers import Layer
 from isotrope.pipeline import choose, find
-from isotrope.sources.batch import Batch, Layer, Rows
-from isotrope.sources.corpora import open_corpus
-from isotrope.sources.encoding import encode
-from isotrope.sources.models import Loaded, load
-from isotrope.sources.states import hidden_states
+from isotrope.sources.batch import Batch, Rows
+from isotrope.sources.corpora.corpus import open_corpus
+from isotrope.sources.models.hidden_states import hidden_states
+from isotrope.sources.models.load import Loaded, load
+from isotrope.sources.text.tokenize import encode
 from isotrope.statistics import Collection
 from machine import describe, seconds
 

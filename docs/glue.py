@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from isotrope.evaluation.glue_result import GlueDifference, GlueEvaluation
+from isotrope.finetuning.result import GlueDifference, GlueEvaluation
 
 PAGE = Path(__file__).with_name("glue.md")
 _NAMES = {"cola": "CoLA", "stsb": "STS-B", "sst2": "SST-2"}

@@ -13,7 +13,7 @@ from typing import Any
 from isotrope.cli.catalogue import record
 from isotrope.findings import Findings, Reading
 from isotrope.measures import MEASURES, Measure
-from isotrope.store import Run
+from isotrope.runs.run import Run
 
 PAGES = Path(__file__).parent / "measures"
 PICTURES = Path(__file__).parent / "images" / "measures"

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from isotrope.cli import terminal
-from isotrope.store import Run
+from isotrope.runs.run import Run
 
 
 class Recorder(Console):

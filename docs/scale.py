@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from isotrope.engines.ray import _MERGED
-from isotrope.engines.ray_source import _AHEAD, _HELD
-from isotrope.engines.replica import merged
-from isotrope.engines.tree import FAN, Tree, levels
-from isotrope.sources.arrays import _SHARD_BATCHES, default_rows
+from isotrope.engines.ray.merge_tree import FAN, Tree, levels
+from isotrope.engines.ray.replica import merged
+from isotrope.engines.ray.source import _AHEAD, _HELD
+from isotrope.engines.ray.workers import _MERGED
 from isotrope.sources.batch import Batch, Rows
-from isotrope.sources.sharding import batches_per_shard
+from isotrope.sources.shards import batches_per_shard
+from isotrope.sources.vectors.source import _SHARD_BATCHES, default_rows
 from isotrope.statistics import Collection, Moments, Sample, Summary, TokenStatistics, Wanted, block
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -152,7 +152,7 @@ def bytes_of(d: int, *, sample: int = SAMPLE, types: int = 0) -> dict[str, int]:
 
 
 def shards_of_vectors(n: int, d: int) -> int:
-    """Rows of a shard, as `isotrope.sources.arrays` cuts them."""
+    """Rows of a shard, as `isotrope.sources.vectors.source` cuts them."""
     batch = default_rows(d)
     return batch * batches_per_shard(-(-n // batch), least=_SHARD_BATCHES)
 

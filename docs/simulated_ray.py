@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from isotrope.engines.ray import _MERGED, Workers
-from isotrope.engines.ray_source import RaySource
-from isotrope.engines.replica import Facts, Given
+from isotrope.engines.ray.replica import Facts, Given
+from isotrope.engines.ray.source import RaySource
+from isotrope.engines.ray.workers import _MERGED, Workers
 
 SEED = 0
 

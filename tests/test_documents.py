@@ -22,9 +22,9 @@ def blocks(name: str, language: str) -> list[str]:
 
 
 def test_the_thresholds_of_the_advice_are_in_the_docs() -> None:
-    from isotrope.evaluation import trial
-    from isotrope.evaluation.bending import FIRMNESS
-    from isotrope.thresholds import REPAIRABLE
+    from isotrope.advice import trial
+    from isotrope.advice.scale_free_softdecay import FIRMNESS
+    from isotrope.verdict.thresholds import REPAIRABLE
 
     page = (DOCS / "advice.md").read_text("utf-8")
     words = " or in ".join(f"`{word}`" for word in REPAIRABLE)
@@ -108,7 +108,7 @@ def test_commands_of_the_readme_exist() -> None:
 
 def test_the_thresholds_are_in_the_docs() -> None:
     """docs/verdict.md shows the one table of thresholds, word for word."""
-    from isotrope.thresholds import THRESHOLDS
+    from isotrope.verdict.thresholds import THRESHOLDS
 
     page = (ROOT / "docs" / "verdict.md").read_text("utf-8")
     shown = [f"| {t.word} | `{t.measure}` {t.bound} | {t.meaning} | {t.evidence} |" for t in THRESHOLDS]

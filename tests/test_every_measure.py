@@ -19,15 +19,7 @@ from isotrope.measures import GROUPS, MEASURES, Measure, get
 from isotrope.measures.drift_correlation import LayerReadings
 from isotrope.quantization.cells import Cells
 from isotrope.sources.batch import Rows
-from isotrope.statistics import (
-    Image,
-    Moments,
-    Points,
-    SequenceSpectra,
-    SequenceStatistics,
-    TokenStatistics,
-    block,
-)
+from isotrope.statistics import Image, Moments, Points, SequenceSpectra, SequenceStatistics, TokenStatistics, block
 
 Values = np.ndarray
 Move = Callable[[Values], Values]

@@ -27,10 +27,10 @@ import isotrope
 from isotrope.errors import InputError, IsotropeError, StoreError
 from isotrope.repairs import REPAIRS, AllButTheTop, Centering, Repair, SoftDecay, Whitening, load_repair
 from isotrope.repairs.linear import LinearRepair
-from isotrope.sources.arrays import ArraySource
-from isotrope.sources.inputs import Input
+from isotrope.sources.input import Input
+from isotrope.sources.vectors.source import ArraySource
 from isotrope.statistics import Moments, Sample, block
-from models import save_model, texts
+from testkit.models import save_model, texts
 
 Values = np.ndarray
 
@@ -354,7 +354,7 @@ def test_a_save_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: py
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("isotrope.repairs.saved.write_text", full)
+    monkeypatch.setattr("isotrope.repairs.persistence.write_text", full)
     for name in ("saved", "new"):
         with pytest.raises(StoreError, match="the disk is full"):
             fitted.save(tmp_path / name, overwrite=True)

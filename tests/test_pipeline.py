@@ -11,8 +11,8 @@ import pytest
 import isotrope
 from isotrope.errors import InputError, StoreError
 from isotrope.pipeline import choose
-from isotrope.provenance import command
-from isotrope.store import Run
+from isotrope.runs.run import Run
+from isotrope.storage.provenance import command
 
 ROWS = np.random.default_rng(3).normal(size=(500, 6))
 

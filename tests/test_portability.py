@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from isotrope import locks
+import isotrope
 from isotrope.errors import StoreError
-from isotrope.locks import claimed, held
+from isotrope.storage import locks
+from isotrope.storage.locks import claimed, held
 
 #: Hides modules and calls of Unix from isotrope and filelock; other libraries were built for this system and need them.
 WITHOUT_UNIX = """
@@ -66,7 +67,7 @@ def _run(code: str, *arguments: str) -> str:
 
 class TestWithoutUnix:
     def test_everything_can_be_imported(self) -> None:
-        source = Path(locks.__file__).parent
+        source = Path(isotrope.__file__).parent
         modules = [path for path in source.rglob("*.py") if path.name not in ("__init__.py", "__main__.py")]
         packages = [path for path in source.rglob("__init__.py") if path.parent != source]
         assert int(_run(WITHOUT_UNIX + IMPORT_ALL)) == len(modules) + len(packages)
@@ -77,7 +78,7 @@ class TestWithoutUnix:
         assert ".lock" not in said
 
     def test_nothing_imports_a_module_of_unix_at_the_top(self) -> None:
-        for path in Path(locks.__file__).parent.rglob("*.py"):
+        for path in Path(isotrope.__file__).parent.rglob("*.py"):
             for line in path.read_text("utf-8").splitlines():
                 assert not line.startswith(("import fcntl", "import resource", "import pwd", "import grp")), path
 

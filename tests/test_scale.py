@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from isotrope.sources.batch import Rows
-from isotrope.sources.inputs import Input
+from isotrope.sources.input import Input
 from isotrope.statistics import Collection, TokenStatistics, Wanted, block
-from ray_stand_in import StandIn
+from testkit.ray_stand_in import StandIn
 
 
 @pytest.fixture(scope="module")

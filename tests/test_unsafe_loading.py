@@ -81,14 +81,14 @@ class _Evil:
 def folder(tmp_path: Path) -> Path:
     """A small model of one class, with its weights as safetensors."""
     pytest.importorskip("transformers")
-    from models import save_model
+    from testkit.models import save_model
 
     return save_model(tmp_path / "model", "bert")
 
 
 def test_weights_that_are_a_pickle_run_no_code(folder: Path, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
-    from isotrope.sources.models import load
+    from isotrope.sources.models.load import load
 
     for path in folder.glob("*.safetensors"):
         path.unlink()
@@ -111,7 +111,7 @@ def test_an_import_that_fails_is_told_as_what_it_is(
 ) -> None:
     import transformers
 
-    from isotrope.sources.models import load
+    from isotrope.sources.models.load import load
 
     def fail(*_: object, **__: object) -> None:
         raise error
@@ -129,7 +129,7 @@ class TestConfigs:
 
     @pytest.mark.parametrize("count", [101, 1_001, 10**7, 10**30])
     def test_layers(self, count: int, folder: Path) -> None:
-        from isotrope.sources.models import load
+        from isotrope.sources.models.load import load
 
         config = json.loads((folder / "config.json").read_text())
         (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": count}))
@@ -159,13 +159,13 @@ class TestConfigs:
         ],
     )
     def test_names_of_layers(self, config: dict[str, Any]) -> None:
-        from isotrope.sources.model_files import check_config
+        from isotrope.sources.models.model_files import check_config
 
         with pytest.raises(InputError, match=r"0?,000, expected at most 10?,000"):
             check_config("a", config)
 
     def test_other_numbers_may_be_large(self) -> None:
-        from isotrope.sources.model_files import check_config
+        from isotrope.sources.models.model_files import check_config
 
         config = {
             "vocab_size": 250_000,
@@ -186,7 +186,7 @@ class TestConfigs:
         gguf = pytest.importorskip("gguf")
         import numpy as np
 
-        from isotrope.sources.gguf_header import check_gguf
+        from isotrope.sources.models.gguf import check_gguf
 
         for count, refused in ((3, False), (10**7, True)):
             writer = gguf.GGUFWriter(tmp_path / "a.gguf", "llama")
@@ -205,7 +205,7 @@ class TestConfigs:
 
     def test_a_sentence_model(self, folder: Path, tmp_path: Path) -> None:
         pytest.importorskip("sentence_transformers")
-        from isotrope.sources.inputs import Input
+        from isotrope.sources.input import Input
 
         shutil.copytree(folder, tmp_path / "whole/0_Transformer")
         place = tmp_path / "whole/0_Transformer/config.json"

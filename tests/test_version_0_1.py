@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from isotrope import checkpoints, load_repair
+from isotrope import load_repair
 from isotrope.cli.main import app
 from isotrope.repairs import Whitening, saved_moments, saved_summary
+from isotrope.runs import checkpoint as checkpoints
+from isotrope.runs.run import Run
 from isotrope.statistics import TokenStatistics, Wanted
-from isotrope.store import Run
 
 WRITTEN = Path(__file__).parent / "data/version_0_1"
 

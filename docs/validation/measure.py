@@ -19,16 +19,16 @@ import numpy as np
 import torch
 from scipy import stats
 
-from isotrope.evaluation.advice import Advice
-from isotrope.evaluation.advise_model import advise_model
-from isotrope.evaluation.halves import cosines
+from isotrope.advice.advice import Advice
+from isotrope.advice.advise_model import advise_model
+from isotrope.advice.passage_halves import cosines
+from isotrope.advice.spaces import Space, Spaces, encode_in
 from isotrope.evaluation.pairs import read_sets
-from isotrope.evaluation.spaces import Space, Spaces, encode_in
 from isotrope.repairs import AllButTheTop, SoftDecay, Whitening
-from isotrope.sources.corpora import open_corpus
-from isotrope.sources.inputs import Input
-from isotrope.sources.models import Loaded
-from isotrope.sources.token_weights import TokenWeights
+from isotrope.sources.corpora.corpus import open_corpus
+from isotrope.sources.input import Input
+from isotrope.sources.models.load import Loaded
+from isotrope.sources.text.token_weights import TokenWeights
 
 #: What the advice might have chosen instead, fitted on the text alone.
 OTHERS: dict[str, Any] = {

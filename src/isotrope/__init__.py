@@ -9,15 +9,14 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from isotrope import nn
-    from isotrope.effects import before_after
+    from isotrope.advice.advice import Advice
+    from isotrope.advice.advise import advise
+    from isotrope.advice.build import build
     from isotrope.errors import IsotropeError
-    from isotrope.evaluation.advice import Advice
-    from isotrope.evaluation.advise import advise
-    from isotrope.evaluation.build import build
-    from isotrope.evaluation.glue import evaluate_glue
     from isotrope.evaluation.retrieval import evaluate_retrieval
     from isotrope.evaluation.sts import evaluate_sts
     from isotrope.findings import Findings, Reading
+    from isotrope.finetuning.glue import evaluate_glue
     from isotrope.pipeline import measure, scan
     from isotrope.repairs import (
         Affine,
@@ -29,9 +28,10 @@ if TYPE_CHECKING:
         Whitening,
         load_repair,
     )
+    from isotrope.repairs.effects.before_after import before_after
     from isotrope.report import write_comparison, write_report
+    from isotrope.runs.run import Run
     from isotrope.statistics import Moments, Sample, SequenceStatistics, TokenStatistics
-    from isotrope.store import Run
 
 __all__ = [
     "Advice",
@@ -66,7 +66,7 @@ __all__ = [
 
 #: Where each public name lives. They are loaded when first used: importing isotrope imports nothing heavy.
 _HOME = {
-    "Advice": "evaluation.advice",
+    "Advice": "advice.advice",
     "Affine": "repairs",
     "AllButTheTop": "repairs",
     "Centering": "repairs",
@@ -76,16 +76,16 @@ _HOME = {
     "IsotropeError": "errors",
     "Moments": "statistics",
     "Reading": "findings",
-    "Run": "store",
+    "Run": "runs.run",
     "Sample": "statistics",
     "SequenceStatistics": "statistics",
     "SoftDecay": "repairs",
     "TokenStatistics": "statistics",
     "Whitening": "repairs",
-    "advise": "evaluation.advise",
-    "before_after": "effects",
-    "build": "evaluation.build",
-    "evaluate_glue": "evaluation.glue",
+    "advise": "advice.advise",
+    "before_after": "repairs.effects.before_after",
+    "build": "advice.build",
+    "evaluate_glue": "finetuning.glue",
     "evaluate_retrieval": "evaluation.retrieval",
     "evaluate_sts": "evaluation.sts",
     "load_repair": "repairs",

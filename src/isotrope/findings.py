@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError, StoreError
-from isotrope.facts_check import check_facts
+from isotrope.formats.facts import check_facts
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
-from isotrope.layer_words import is_vectors
+from isotrope.formats.names import is_vectors
 
 #: What each sign compares, and in words what holds where it is true.
 _COMPARE: dict[str, tuple[Callable[[float, float], bool], str]] = {

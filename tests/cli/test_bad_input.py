@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from command import Command, one_sentence
 from safetensors.numpy import save_file
+
+from testkit.command import Command, one_sentence
 
 ROWS = np.random.default_rng(0).normal(size=(50, 4))
 
@@ -218,7 +219,7 @@ class TestModels:
         assert not Path("run").exists()
 
     def test_no_such_hub_model(self, isotrope: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("isotrope.sources.models.hub_answers", lambda: False)
+        monkeypatch.setattr("isotrope.sources.models.load.hub_answers", lambda: False)
         assert "nosuch/model" in one_sentence(isotrope("scan", "nosuch/model"))
 
     def test_layers_out_of_range(self, isotrope: Command) -> None:

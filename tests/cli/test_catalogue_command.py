@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from command import Command, one_sentence
 
 from isotrope.measures import GROUPS, MEASURES
+from testkit.command import Command, one_sentence
 
 
 def test_lists_every_measure(isotrope: Command) -> None:

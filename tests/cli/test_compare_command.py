@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import Command, one_sentence
 
 from isotrope.findings import Findings, Reading
-from isotrope.store import Run
+from isotrope.runs.run import Run
+from testkit.command import Command, one_sentence
 
 
 @pytest.fixture

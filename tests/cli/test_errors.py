@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 import pytest
-from command import Command, one_sentence
 
-from isotrope.store import Run
+from isotrope.runs.run import Run
+from testkit.command import Command, one_sentence
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Command, one_sentence
 
-from isotrope.evaluation.glue_runs import GlueRun, write_run
-from models import save_model, texts
+from isotrope.finetuning.runs import GlueRun, write_run
+from testkit.command import Command, one_sentence
+from testkit.models import save_model, texts
 
 
 def spectrum(median: float) -> dict[str, Any]:

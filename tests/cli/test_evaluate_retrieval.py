@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command import Command, one_sentence
+
+from testkit.command import Command, one_sentence
 
 TEXTS = {
     "cat": ("The cat sleeps on the sofa.", "Where does the cat sleep?"),

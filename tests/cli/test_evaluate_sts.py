@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from command import Command, one_sentence
 from scipy.stats import spearmanr
 
 from isotrope.repairs import Centering
-from models import save_model, texts
+from testkit.command import Command, one_sentence
+from testkit.models import save_model, texts
 
 pytest.importorskip("transformers")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import Command, one_sentence
 
 from isotrope.figures import FIGURES
+from testkit.command import Command, one_sentence
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from command import Command
+
+from testkit.command import Command
 
 HEAVY = ("torch", "matplotlib", "numpy", "scipy", "pandas", "pyarrow", "transformers", "safetensors", "datasets")
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import Command, one_sentence
 
 from isotrope.cli.inputs import Place, sort_out
 from isotrope.cli.next_step import next_command
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Statement, Verdict
+from testkit.command import Command, one_sentence
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "model.gguf", "folder/config.json", "folder/modules.json"])

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from command import Command, one_sentence
 from rich.text import Text
 
 import isotrope as library
 from isotrope.cli.output import SafeConsole
-from isotrope.printable import escape_controls
+from isotrope.formats.printable import escape_controls
+from testkit.command import Command, one_sentence
 
 SOURCE = Path(library.__file__).parent
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import Command, one_sentence
 
-from media_models import RATE, write_image_processor
-from models import FAMILIES, _tokenizer
+from testkit.command import Command, one_sentence
+from testkit.media_models import RATE, write_image_processor
+from testkit.models import FAMILIES, _tokenizer
 
 pytest.importorskip("transformers")
 

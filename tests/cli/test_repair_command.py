@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from command import Command, one_sentence
 from safetensors.numpy import load_file, save_file
 
 import isotrope as library
 from isotrope.repairs import REPAIRS, apply_to_file
-from isotrope.sources.arrays import ArraySource
+from isotrope.sources.vectors.source import ArraySource
+from testkit.command import Command, one_sentence
 
 rng = np.random.default_rng(3)
 ROWS = rng.normal(size=(500, 6)) / np.arange(1, 7) + 0.5
@@ -343,7 +343,7 @@ def test_the_commands_are_told(isotrope: Command) -> None:
 
 def test_a_model_over_a_text(isotrope: Command) -> None:
     pytest.importorskip("transformers")
-    from models import save_model, texts
+    from testkit.models import save_model, texts
 
     bert = save_model(Path("bert"), "bert")
     lines = texts(70)

@@ -11,11 +11,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command import Command, one_sentence
 from safetensors.numpy import save_file
 
 import isotrope as library
-from isotrope.repairs import saved
+from isotrope.repairs import persistence as saved
+from testkit.command import Command, one_sentence
 
 rng = np.random.default_rng(5)
 RAW = (rng.normal(size=(900, 8)) * np.geomspace(3, 0.2, 8) + 1.0).astype(np.float32) * 10

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command import Command, one_sentence
 from numpy.testing import assert_allclose
 from scipy.stats import spearmanr
 
 import isotrope as library
 from isotrope import nn
-from isotrope.sources.inputs import Input
-from isotrope.sources.models import Loaded, load
-from models import save_model, texts
+from isotrope.sources.input import Input
+from isotrope.sources.models.load import Loaded, load
+from testkit.command import Command, one_sentence
+from testkit.models import save_model, texts
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -201,9 +201,9 @@ def test_a_saved_sentence_transformers_model(saved: Any, tmp_path: Path) -> None
 
 
 def test_a_head_for_fine_tuning_keeps_it(saved: Any) -> None:
-    from isotrope.evaluation.glue_tasks import TASKS
-    from isotrope.evaluation.glue_training import with_head
-    from isotrope.studies.weight_noise import untrained
+    from isotrope.finetuning.task_training import with_head
+    from isotrope.finetuning.tasks import TASKS
+    from isotrope.studies.latent_geometry.weight_noise import untrained
 
     loaded = load(saved[0])
     ids = torch.tensor([[2, 5, 6, 7, 3]])

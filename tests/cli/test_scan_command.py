@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from command import Command, one_sentence
 from safetensors.numpy import save_file
 
 from isotrope.pipeline import scan
+from testkit.command import Command, one_sentence
 
 KEYS = {"layer", "measure", "value", "low", "high", "n", "null", "variant", "seed", "reason", "note", "group"}
 

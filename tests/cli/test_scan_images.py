@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import Command, one_sentence
 
-from media_models import save_image_model
+from testkit.command import Command, one_sentence
+from testkit.media_models import save_image_model
 
 Image = pytest.importorskip("PIL.Image")
 pytest.importorskip("transformers")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command import Command, one_sentence
 
-from models import save_model, texts
+from testkit.command import Command, one_sentence
+from testkit.models import save_model, texts
 
 pytest.importorskip("transformers")
 

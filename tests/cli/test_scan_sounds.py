@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import Command, one_sentence
 
-from media_models import RATE, save_sound_model
+from testkit.command import Command, one_sentence
+from testkit.media_models import RATE, save_sound_model
 
 soundfile = pytest.importorskip("soundfile", reason="needs isotrope[audio]")
 pytest.importorskip("soxr", reason="needs isotrope[audio]")

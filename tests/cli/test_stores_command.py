@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command import Command, one_sentence
 
-import small_stores
-from small_stores import Place, Rows
+from testkit import small_stores
+from testkit.command import Command, one_sentence
+from testkit.small_stores import Place, Rows
 
 Build = Callable[[Rows], Place]
 

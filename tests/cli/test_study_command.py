@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
-from command import Command
 
-from models import save_model, texts
+from testkit.command import Command
+from testkit.models import save_model, texts
+from testkit.paths import SHARED_DATA
 
-MODELS = Path(os.environ.get("ISOTROPE_DATA", Path(__file__).parents[3] / "shared" / "data")) / "latent_geometry"
+MODELS = SHARED_DATA / "latent_geometry"
 
 
 def test_a_study_as_json_and_as_a_folder_that_goes_on(isotrope: Command, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_prediction_tells_its_skill_and_warns(
 ) -> None:
     if not MODELS.is_dir():
         pytest.skip(f"there is no {MODELS}; set ISOTROPE_DATA to the folder of the data sets.")
-    monkeypatch.setattr("isotrope.studies.glue_prediction.SEQUENCES", 60)
+    monkeypatch.setattr("isotrope.studies.latent_geometry.prediction.SEQUENCES", 60)
     (tmp_path / "data" / "wikitext-2").mkdir(parents=True)
     (tmp_path / "data" / "latent_geometry").symlink_to(MODELS)
     lines = [f"{text} ." for text in texts(120) if len(text.split()) > 2]

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotrope.engines.cluster import number_of_workers, places, ready
-from isotrope.engines.ray import Workers
+from isotrope.engines.ray.cluster import number_of_workers, places, ready
+from isotrope.engines.ray.workers import Workers
 from isotrope.errors import InputError, MissingExtra
 
 ray = pytest.importorskip("ray")

@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 import isotrope
-from isotrope.atomic import read_arrays
 from isotrope.errors import InputError
 from isotrope.findings import Findings
+from isotrope.runs.run import Run
 from isotrope.statistics import Summary
-from isotrope.store import Run
+from isotrope.storage.files import read_arrays
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -105,7 +105,7 @@ def test_groups_of_a_parquet_data_set(tmp_path: Path) -> None:
 def test_a_model_is_identical_with_the_same_batches(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
-    from models import save_model, texts
+    from testkit.models import save_model, texts
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as a worker has
@@ -137,7 +137,7 @@ def test_a_model_is_identical_with_the_same_batches(tmp_path: Path) -> None:
 def test_images(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     pytest.importorskip("transformers")
-    from media_models import save_image_model
+    from testkit.media_models import save_image_model
 
     folder = tmp_path / "pictures"
     folder.mkdir()
@@ -199,7 +199,7 @@ def _command(*arguments: str) -> Any:
 @pytest.mark.long
 def test_sentence_similarity_and_search_are_the_same(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
-    from models import save_model, texts
+    from testkit.models import save_model, texts
 
     model = save_model(tmp_path / "bert", "bert")
     sets = tmp_path / "sets"

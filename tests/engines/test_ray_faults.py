@@ -18,15 +18,15 @@ import psutil
 import pytest
 
 import isotrope
-from isotrope import checkpoints
-from isotrope.atomic import read_arrays
-from isotrope.engines import ray as engine
-from isotrope.engines.choosing import Engine
+from isotrope.engines.engine import Engine
+from isotrope.engines.ray import workers as engine
 from isotrope.errors import InputError
-from isotrope.sources.inputs import Input
-from isotrope.sources.sharding import mapped
+from isotrope.runs import checkpoint as checkpoints
+from isotrope.runs.run import Run
+from isotrope.sources.input import Input
+from isotrope.sources.shards import mapped
 from isotrope.statistics import Collection
-from isotrope.store import Run
+from isotrope.storage.files import read_arrays
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -93,7 +93,7 @@ def test_what_kills_every_worker_does_not_go_on_for_ever(monkeypatch: pytest.Mon
 #: A scan whose process kills itself when it has written its second checkpoint.
 KILLED = """
 import os, signal, sys
-from isotrope import checkpoints
+from isotrope.runs import checkpoint as checkpoints
 import isotrope
 
 written = checkpoints.keep

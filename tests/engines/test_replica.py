@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotrope import checkpoints
-from isotrope.engines.ray_source import _AHEAD, _HELD
-from isotrope.engines.replica import Given, Replica, reachable
+from isotrope.engines.ray.replica import Given, Replica, reachable
+from isotrope.engines.ray.source import _AHEAD, _HELD
 from isotrope.errors import InputError
-from isotrope.sources.bad_files import SKIP_UNOPENED
+from isotrope.runs import checkpoint as checkpoints
+from isotrope.runs.run import Run
 from isotrope.sources.batch import Batch
-from isotrope.sources.inputs import Input
+from isotrope.sources.input import Input
+from isotrope.sources.vectors.unreadable_files import SKIP_UNOPENED
 from isotrope.statistics import Collection, Wanted
-from isotrope.store import Run
-from ray_stand_in import StandIn
+from testkit.ray_stand_in import StandIn
 
 ROWS = np.random.default_rng(8).normal(size=(6000, 6)) + 1.0
 

@@ -1,4 +1,4 @@
-"""A small random model, and sets of sentence pairs for it."""
+"""Sets of sentence pairs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models import WORDS, save_model
-
-
-@pytest.fixture(scope="session")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("transformers")
-    return save_model(tmp_path_factory.mktemp("models") / "bert", "bert")
+from testkit.models import WORDS
 
 
 @pytest.fixture

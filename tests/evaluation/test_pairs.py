@@ -156,7 +156,7 @@ def test_datasets_with_other_columns(dataset: Path) -> None:
 def test_without_network_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("datasets")
     monkeypatch.delenv("ISOTROPE_DATA", raising=False)
-    monkeypatch.setattr("isotrope.sources.text_datasets.hub_answers", lambda: False)
+    monkeypatch.setattr("isotrope.sources.corpora.datasets.hub_answers", lambda: False)
     with pytest.raises(
         InputError, match=r"the set sickr is not here: .* \(no network\); .* or name a folder with --data"
     ):

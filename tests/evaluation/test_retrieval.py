@@ -18,8 +18,8 @@ from isotrope.evaluation.retrieval import evaluate_retrieval
 from isotrope.evaluation.retrieval_result import RetrievalEvaluation
 from isotrope.integrations.sentence_transformers import repaired
 from isotrope.repairs import Repair, SoftDecay, Whitening
-from isotrope.sources.models import _embedded_folder
-from isotrope.sources.text_rows import Encoder
+from isotrope.sources.models.load import _embedded_folder
+from isotrope.sources.text.encoder import Encoder
 
 #: Tokens at which texts are cut: most documents are longer.
 LENGTH = 48

@@ -17,9 +17,9 @@ from isotrope.evaluation.pairs import Pairs, read_sets
 from isotrope.evaluation.sts import cosines, evaluate_sts
 from isotrope.evaluation.sts_result import StsEvaluation
 from isotrope.repairs import AllButTheTop, Centering, Repair, SoftDecay
-from isotrope.sources.inputs import Input
-from isotrope.sources.text_rows import encode
-from models import texts
+from isotrope.sources.input import Input
+from isotrope.sources.text.encoder import encode
+from testkit.models import texts
 
 Write = Callable[..., Path]
 

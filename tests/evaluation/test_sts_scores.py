@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
 from isotrope.evaluation.sts import evaluate_sts
 from isotrope.evaluation.sts_result import StsEvaluation
-from models import smollm2_file
+from testkit.models import smollm2_file
+from testkit.paths import SHARED_DATA
 
-DATA = Path(os.environ.get("ISOTROPE_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = SHARED_DATA
 
 pytestmark = [
     pytest.mark.long,

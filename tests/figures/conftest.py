@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from known_run import HOSTILE, KnownRun, KnownSource
 
 from isotrope.pipeline import choose, scan_source
+from isotrope.runs.run import Run
 from isotrope.sources.batch import Rows
-from isotrope.store import Run
+from testkit.known_run import HOSTILE, KnownRun, KnownSource
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,6 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pytest
-from known_run import HOSTILE, KnownRun
 from matplotlib.collections import Collection, PathCollection, QuadMesh
 from matplotlib.colors import to_hex, to_rgba
 from matplotlib.figure import Figure
@@ -22,6 +21,7 @@ from PIL import Image
 from isotrope.drawing.style import BLACK, COLOURS, COLUMN, GREY, PAGE, SMALL
 from isotrope.figures import FIGURES, draw, save
 from isotrope.figures.layer_colours import layer_colours
+from testkit.known_run import HOSTILE, KnownRun
 
 NAMES = [*FIGURES.names(), "mean_cosine"]
 

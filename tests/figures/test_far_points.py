@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from known_run import KnownSource
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from isotrope.drawing.robust_limits import limit_axes, robust_range
 from isotrope.figures import draw, save
 from isotrope.pipeline import choose, scan_source
+from isotrope.runs.run import Run
 from isotrope.sources.batch import Rows
-from isotrope.store import Run
+from testkit.known_run import KnownSource
 
 FAR = 1e4
 

@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-from known_run import KnownRun
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 from scipy import stats
@@ -16,7 +15,8 @@ from isotrope.figures.chosen_tokens import chosen_tokens
 from isotrope.figures.pca import projected
 from isotrope.figures.run_data import TypesOf
 from isotrope.figures.token_clouds import plane
-from isotrope.store import Run
+from isotrope.runs.run import Run
+from testkit.known_run import KnownRun
 
 
 def by_type(known: KnownRun, layer: int) -> dict[int, tuple[int, float, float, float]]:

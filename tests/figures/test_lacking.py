@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from known_run import KnownRun
 
 from isotrope.errors import InputError, MissingExtra, StoreError
 from isotrope.figures import FIGURES, draw, save
+from testkit.known_run import KnownRun
 
 
 def test_vectors_have_what_needs_no_tokens_and_no_layers(vectors: Path) -> None:

@@ -112,9 +112,9 @@ def _seeds(make: Callable[[Path], None]) -> Callable[[Path], list[bytes]]:
 
 
 def _make_run(keep: str, folder: Path) -> None:
-    from isotrope import checkpoints
     from isotrope.pipeline import scan
-    from isotrope.store import Run
+    from isotrope.runs import checkpoint as checkpoints
+    from isotrope.runs.run import Run
 
     found = scan(vectors=np.random.default_rng(0).normal(size=(40, 3)), measures="mean_cosine", sample=20)
     found.tables = {"spectra": found.tables["spectra"]}
@@ -127,8 +127,8 @@ def _read_run(keep: str, path: Path) -> None:
     from isotrope.measures.token_window import in_window
     from isotrope.repairs import ClusterIsotropy, Whitening, saved_summary
     from isotrope.report.coordinates import coordinates
-    from isotrope.report.stored import Stored
-    from isotrope.store import Run
+    from isotrope.runs.run import Run
+    from isotrope.runs.saved_statistics import Stored
 
     run = path.parent / keep
     if not run.exists():
@@ -157,8 +157,8 @@ def _read_run(keep: str, path: Path) -> None:
 
 
 def _make_checkpoint(folder: Path) -> None:
-    from isotrope import checkpoints
-    from isotrope.store import Run
+    from isotrope.runs import checkpoint as checkpoints
+    from isotrope.runs.run import Run
 
     checkpoints.keep(Run(folder / "begun"), {"source": {}, "settings": {}}, _collection())
     _KEPT["begun"] = folder / "begun"
@@ -166,10 +166,10 @@ def _make_checkpoint(folder: Path) -> None:
 
 def _read_checkpoint(path: Path) -> None:
     """Read, added to and measured, as a run that goes on does."""
-    from isotrope import checkpoints
-    from isotrope.checksums import sealed, sha256
+    from isotrope.runs import checkpoint as checkpoints
+    from isotrope.runs.run import Run
     from isotrope.statistics import Wanted
-    from isotrope.store import Run
+    from isotrope.storage.checksums import sealed, sha256
 
     run, name = path.parent / "begun", "checkpoint/00000001/layer_0.safetensors"
     if not run.exists():
@@ -201,7 +201,7 @@ def _make_repairs(folder: Path) -> None:
 
 def _read_repair(path: Path) -> None:
     from isotrope.repairs import load_repair
-    from isotrope.repairs.saved import ARRAYS, CONFIG, _checksum
+    from isotrope.repairs.persistence import ARRAYS, CONFIG, _checksum
 
     seed = path.read_bytes()
     kinds = sorted(kind.name for kind in _KEPT["repairs"].iterdir())

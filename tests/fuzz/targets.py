@@ -41,7 +41,7 @@ def _buffer(write: Callable[[Any], object]) -> bytes:
 
 
 def _read_vectors(path: Path) -> None:
-    from isotrope.sources.arrays import ArraySource
+    from isotrope.sources.vectors.source import ArraySource
 
     source = ArraySource(path, batch_rows=2)
     for _ in source.batches():
@@ -137,7 +137,7 @@ def _faiss(_: Path) -> list[bytes]:
 
 
 def _read_with_groups(path: Path | str, column: str | None, group_by: str) -> None:
-    from isotrope.sources.arrays import ArraySource
+    from isotrope.sources.vectors.source import ArraySource
 
     for batch in ArraySource(path, column=column, group_by=group_by, batch_rows=2).batches():
         assert batch.rows.group is not None
@@ -238,9 +238,9 @@ def _points(_: Path) -> list[bytes]:
 
 
 def _read_point(path: Path) -> None:
-    from isotrope.sources.stores.address import parse
-    from isotrope.sources.stores.qdrant_folder import load_point
-    from isotrope.sources.stores.store import told
+    from isotrope.sources.vectors.stores.address import parse
+    from isotrope.sources.vectors.stores.qdrant_folder import load_point
+    from isotrope.sources.vectors.stores.store import told
 
     address = parse(f"qdrant:{path}#texts")
     assert address is not None
@@ -301,7 +301,7 @@ _CSV = b'text,year\n"a ""quoted"" house",1999\nanother,2000\n'
 
 
 def _read_texts(path: Path, **options: Any) -> None:
-    from isotrope.sources.corpora import open_corpus
+    from isotrope.sources.corpora.corpus import open_corpus
 
     corpus = open_corpus(path, **options)
     for _ in corpus:
@@ -361,7 +361,7 @@ def _images(_: Path) -> list[bytes]:
 
 
 def _read_image(path: Path) -> None:
-    from isotrope.sources.images import read
+    from isotrope.sources.media.images import read
 
     read(path)
     read(path.read_bytes())
@@ -386,8 +386,8 @@ def _sounds(_: Path) -> list[bytes]:
 
 
 def _read_sound(path: Path) -> None:
-    from isotrope.sources.audio import clips
-    from isotrope.sources.media import Item
+    from isotrope.sources.media.audio import clips
+    from isotrope.sources.media.corpus import Item
 
     class Processor:
         sampling_rate = 4000
@@ -401,7 +401,7 @@ def _read_sound(path: Path) -> None:
 
 
 def _read_media_table(path: Path) -> None:
-    from isotrope.sources.media import open_media
+    from isotrope.sources.media.corpus import open_media
 
     media = open_media(path, "image")
     for _ in media:
@@ -432,9 +432,9 @@ TARGETS["media table"] = Target(".parquet", _media_table, _read_media_table)
 def _run_folder(folder: Path) -> Path:
     """A small run: a few readings, one table, statistics of one layer."""
     from isotrope.pipeline import scan
-    from isotrope.sources.arrays import ArraySource
+    from isotrope.runs.run import Run
+    from isotrope.sources.vectors.source import ArraySource
     from isotrope.statistics import Collection, Wanted
-    from isotrope.store import Run
 
     found = scan(vectors=np.random.default_rng(0).normal(size=(40, 3)), sample=20)
     found.readings = [r for r in found.readings if r.measure in ("mean_cosine", "isoscore")]
@@ -457,7 +457,7 @@ def _of_run(name: str) -> Callable[[Path], list[bytes]]:
 
 def _read_in_run(name: str, path: Path, *, sealed: bool = True) -> Any:
     """A run with one file exchanged; not sealed: as a run from before there were checksums."""
-    from isotrope.store import Run
+    from isotrope.runs.run import Run
 
     run = path.parent / "run"
     if not run.exists():
@@ -473,7 +473,7 @@ def _read_findings(path: Path) -> None:
     """Read, and used for all that findings alone are used for; the page as the data that it holds."""
     from isotrope import gate
     from isotrope.findings import Findings
-    from isotrope.report.document import document, page_data
+    from isotrope.report.data import document, page_data
     from isotrope.report.packing import script_json
 
     found = Findings.from_json(path.read_bytes())
@@ -484,7 +484,7 @@ def _read_findings(path: Path) -> None:
 
 def _read_statistics(path: Path) -> None:
     from isotrope.repairs import saved_summary
-    from isotrope.report.stored import Stored
+    from isotrope.runs.saved_statistics import Stored
 
     run = _read_in_run("statistics/layer_0.safetensors", path, sealed=False)
     saved_summary(run.folder)
@@ -505,10 +505,10 @@ def _read_run_table(path: Path) -> None:
 
 def _checkpoint_seed(name: str) -> Callable[[Path], list[bytes]]:
     def seeds(folder: Path) -> list[bytes]:
-        from isotrope import checkpoints
-        from isotrope.sources.arrays import ArraySource
+        from isotrope.runs import checkpoint as checkpoints
+        from isotrope.runs.run import Run
+        from isotrope.sources.vectors.source import ArraySource
         from isotrope.statistics import Collection, Wanted
-        from isotrope.store import Run
 
         now = Collection(Wanted(sample=4))
         for batch in ArraySource(ROWS).batches():
@@ -523,11 +523,11 @@ def _checkpoint_seed(name: str) -> Callable[[Path], list[bytes]]:
 
 def _read_checkpoint(name: str, path: Path) -> None:
     """With its hashes as they are, and with hashes that belong to the damaged file."""
-    from isotrope import checkpoints
-    from isotrope.checksums import sealed, sha256
     from isotrope.errors import IsotropeError
+    from isotrope.runs import checkpoint as checkpoints
+    from isotrope.runs.run import Run
     from isotrope.statistics import Wanted
-    from isotrope.store import Run
+    from isotrope.storage.checksums import sealed, sha256
 
     run = path.parent / "stopped"
     place = run / "checkpoint/00000001"
@@ -571,7 +571,7 @@ def _read_repair(name: str, path: Path) -> None:
     """As it is, and with a checksum that belongs to the damaged files."""
     from isotrope.errors import IsotropeError
     from isotrope.repairs import load_repair
-    from isotrope.repairs.saved import ARRAYS, CONFIG, _checksum
+    from isotrope.repairs.persistence import ARRAYS, CONFIG, _checksum
 
     folder = path.parent / "repair"
     folder.mkdir(exist_ok=True)
@@ -595,14 +595,14 @@ def _read_repair(name: str, path: Path) -> None:
 
 
 def _weights_seed(folder: Path) -> list[bytes]:
-    from isotrope.sources.token_weights import TokenWeights
+    from isotrope.sources.text.token_weights import TokenWeights
 
     TokenWeights(np.ones(5), {"kind": "sif", "smoothing": 1, "tokens": 2, "corpus": {"name": "x"}}).save(folder / "w")
     return [(folder / "w").read_bytes()]
 
 
 def _read_weights(path: Path) -> None:
-    from isotrope.sources.token_weights import TokenWeights
+    from isotrope.sources.text.token_weights import TokenWeights
 
     found = TokenWeights.load(path)
     str(found)
@@ -638,7 +638,7 @@ def _read_pairs(path: Path) -> None:
 
 
 def _read_glue(path: Path) -> None:
-    from isotrope.evaluation.glue_tasks import read_task
+    from isotrope.finetuning.tasks import read_task
 
     folder = path.parent / "rte"
     folder.mkdir(exist_ok=True)
@@ -665,8 +665,8 @@ def _read_beir(place: str, path: Path) -> None:
 def _study_seed(folder: Path) -> list[bytes]:
     import pandas as pd
 
-    from isotrope.studies.carrying_out import Made, Task, carry_out
     from isotrope.studies.result import Claim, Table
+    from isotrope.studies.runner import Made, Task, carry_out
 
     made = Made([Table("numbers", "Numbers", pd.DataFrame({"a": [1.0, 2.0]}))], [Claim("note", "A note.", "Table 1")])
     carry_out("name", "paper", [Task("one", lambda: made)], {}, folder / "study")
@@ -675,7 +675,7 @@ def _study_seed(folder: Path) -> list[bytes]:
 
 
 def _read_study(path: Path) -> None:
-    from isotrope.studies.carrying_out import finished
+    from isotrope.studies.runner import finished
 
     study = path.parent / "study"
     if not study.exists():
@@ -685,7 +685,7 @@ def _read_study(path: Path) -> None:
 
 
 def _glue_run_seed(folder: Path) -> list[bytes]:
-    from isotrope.evaluation.glue_runs import GlueRun, run_file, write_run
+    from isotrope.finetuning.runs import GlueRun, run_file, write_run
 
     run = GlueRun(
         "rte", "base", 0, {"accuracy": 0.5}, [0.5], 1, [0.1], 2, 1.0, {"train": 2}, [], {"pretrained": {"median": 1.0}}
@@ -695,7 +695,7 @@ def _glue_run_seed(folder: Path) -> list[bytes]:
 
 
 def _read_glue_run(path: Path) -> None:
-    from isotrope.evaluation.glue_runs import read_runs
+    from isotrope.finetuning.runs import read_runs
 
     (path.parent / "runs").mkdir(exist_ok=True)
     path.replace(path.parent / "runs/a.json")
@@ -703,7 +703,7 @@ def _read_glue_run(path: Path) -> None:
 
 
 def _read_beside(path: Path) -> None:
-    from isotrope.report.beside import beside
+    from isotrope.report.attachments import beside
     from isotrope.report.packing import script_json
 
     folder = path.parent / "beside"
@@ -754,13 +754,13 @@ def _gguf(_: Path) -> list[bytes]:
 
 
 def _read_gguf(path: Path) -> None:
-    from isotrope.sources.gguf_header import check_gguf
+    from isotrope.sources.models.gguf import check_gguf
 
     check_gguf(path)
 
 
 def _read_config(path: Path) -> None:
-    from isotrope.sources.model_files import check_config_file
+    from isotrope.sources.models.model_files import check_config_file
 
     (path.parent / "model").mkdir(exist_ok=True)
     shutil.copyfile(path, path.parent / "model/config.json")

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from alone import run_without_isotrope
 from sentence_transformers import SentenceTransformer
 
 import isotrope.integrations.embedder as module
@@ -19,11 +18,12 @@ from isotrope.errors import InputError, StoreError
 from isotrope.integrations.embedder import write_embedder
 from isotrope.integrations.linear_map import weight_and_bias
 from isotrope.repairs import Affine, AllButTheTop, Centering, Repair, SoftDecay, Whitening
-from isotrope.sources.corpora import open_corpus
-from isotrope.sources.inputs import Input
-from isotrope.sources.text_rows import Encoder
-from isotrope.sources.token_weights import sif_weights
-from models import FAMILIES, save_model, smollm2_file, texts
+from isotrope.sources.corpora.corpus import open_corpus
+from isotrope.sources.input import Input
+from isotrope.sources.text.encoder import Encoder
+from isotrope.sources.text.token_weights import sif_weights
+from testkit.alone import run_without_isotrope
+from testkit.models import FAMILIES, save_model, smollm2_file, texts
 
 #: Of 1 to 90 words, so that the longest are cut at the models' 64 tokens.
 TEXTS = texts(40, longest=90)

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from alone import run_without_isotrope
 from numpy.testing import assert_allclose
 from safetensors.torch import load_file
 
@@ -19,6 +18,7 @@ from isotrope.integrations import KINDS, export
 from isotrope.integrations.linear_map import rounding
 from isotrope.repairs import Affine, AllButTheTop, Centering, Repair, SoftDecay, Whitening
 from isotrope.repairs.linear import LinearRepair
+from testkit.alone import run_without_isotrope
 
 FILES = [name for name in KINDS.names() if not KINDS.get(name).of_model]
 

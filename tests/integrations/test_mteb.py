@@ -23,7 +23,7 @@ from isotrope.errors import InputError, MissingExtra
 from isotrope.evaluation.retrieval import evaluate_retrieval
 from isotrope.integrations.mteb import mteb_model
 from isotrope.repairs import Repair, SoftDecay, Whitening
-from isotrope.sources.models import _embedded_folder
+from isotrope.sources.models.load import _embedded_folder
 
 #: Topics of the Python manual: the first line asks, and the words behind it answer.
 TOPICS = {

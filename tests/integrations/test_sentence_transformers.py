@@ -9,7 +9,6 @@ from pydoc_data.topics import topics
 
 import numpy as np
 import pytest
-from alone import run_without_isotrope
 from numpy.testing import assert_allclose
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense
@@ -18,7 +17,8 @@ from isotrope.errors import InputError, MissingExtra, StoreError
 from isotrope.integrations import export
 from isotrope.integrations.sentence_transformers import RepairModule, fold
 from isotrope.repairs import Affine, Centering, SoftDecay, Whitening
-from isotrope.sources.models import _embedded_folder
+from isotrope.sources.models.load import _embedded_folder
+from testkit.alone import run_without_isotrope
 
 #: Lines of the Python manual: short, so that they are quickly encoded, and of many kinds.
 LINES = [line.strip() for text in topics.values() for line in text.splitlines() if 30 < len(line.strip()) < 60]

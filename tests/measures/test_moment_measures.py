@@ -31,7 +31,7 @@ from isotrope.measures import (
     vanished_dimensions,
     variance,
 )
-from isotrope.measures.null import isotropic_moments
+from isotrope.readings.null import isotropic_moments
 from isotrope.statistics import Moments, block
 
 

@@ -22,15 +22,7 @@ from isotrope.errors import Undefined
 from isotrope.measures import MEASURES, Measure, get
 from isotrope.quantization.cells import Cells
 from isotrope.sources.batch import Rows
-from isotrope.statistics import (
-    Image,
-    Moments,
-    Points,
-    SequenceSpectra,
-    SequenceStatistics,
-    TokenStatistics,
-    block,
-)
+from isotrope.statistics import Image, Moments, Points, SequenceSpectra, SequenceStatistics, TokenStatistics, block
 from test_accuracy import of_moments, of_sequences, of_tokens
 
 COUNT, WIDTH, LENGTH = 273, 12, 7

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from networks import network
-from rte import rte
 from transformers import AutoModel, AutoTokenizer, DataCollatorWithPadding, Trainer, TrainerCallback, TrainingArguments
 
 import isotrope
 from isotrope import nn
 from isotrope.errors import InputError
 from isotrope.measures import MEASURES
-from models import save_model, texts
+from testkit.models import save_model, texts
+from testkit.networks import network
+from testkit.rte import rte
 
 TEXTS = texts(30)
 
@@ -171,7 +171,7 @@ def test_an_evaluator_of_sentence_transformers(tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformerTrainingArguments as Arguments
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-    from isotrope.sources.models import _embedded_folder
+    from isotrope.sources.models.load import _embedded_folder
 
     model = SentenceTransformer(_embedded_folder(), device="cpu")
     monitor = nn.GeometryMonitor(TEXTS, layers="3,6", measures="mean_cosine,isoscore", every=2, alarm="isoscore > 2")

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from networks import batch, network
 from numpy.testing import assert_allclose
-from rte import rte
 from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
 
 import isotrope
 from isotrope import Moments, nn
 from isotrope.errors import InputError
 from isotrope.statistics import block
+from testkit.networks import batch, network
+from testkit.rte import rte
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(40, 6)) / np.arange(1, 7) + 0.5

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from networks import batch, network
-from rte import rte
 from transformers import DataCollatorWithPadding, Trainer, TrainerCallback, TrainingArguments
 
 from isotrope import nn
+from testkit.networks import batch, network
+from testkit.rte import rte
 
 
 def trainer(model: Any, data: Any, tokenizer: Any, folder: Path, steps: int, **options: Any) -> Trainer:
@@ -199,7 +199,7 @@ def test_a_layer_attached_to_a_peft_model_is_trained_too() -> None:
 def test_a_sentence_transformer_with_the_layer_trains_saves_and_encodes(tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
-    from isotrope.sources.models import _embedded_folder
+    from isotrope.sources.models.load import _embedded_folder
 
     model = SentenceTransformer(_embedded_folder(), device="cpu")
     texts = ["a cat sat on the mat", "dogs", "the weather in the mountains is cold and clear"]

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from clustered import clustered
 from threadpoolctl import threadpool_limits
 
+from isotrope.compute.threads import threads
 from isotrope.quantization import additive as module
 from isotrope.quantization import quantize
 from isotrope.quantization.additive import additive
 from isotrope.quantization.codebooks import least_squares
 from isotrope.quantization.search import Search
-from isotrope.quantization.threads import threads
+from testkit.clustered import clustered
 
 
 def squares(rows: np.ndarray, words: np.ndarray, codes: np.ndarray) -> np.ndarray:

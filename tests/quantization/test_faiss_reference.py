@@ -7,10 +7,10 @@ import sys
 import faiss
 import numpy as np
 import pytest
-from clustered import clustered
 
 from isotrope.errors import MissingExtra
 from isotrope.quantization import Kind, quantize
+from testkit.clustered import clustered
 
 ROWS = clustered(1500, 16)
 

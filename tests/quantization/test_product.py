@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from clustered import clustered
 
+from isotrope.compute.threads import threads
 from isotrope.quantization import Quantized, quantize
 from isotrope.quantization.kmeans import kmeans, nearest, sums
-from isotrope.quantization.threads import threads
+from testkit.clustered import clustered
 
 
 def patchiness(q: Quantized) -> float:

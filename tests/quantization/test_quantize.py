@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from clustered import clustered
 
 from isotrope.errors import InputError, Undefined
 from isotrope.quantization import Engine, Kind, Quantized, quantize
+from testkit.clustered import clustered
 
 ALL: list[tuple[Kind, Engine]] = [(k, e) for k in ("additive", "product") for e in ("own", "faiss")]
 every = pytest.mark.parametrize(("kind", "engine"), ALL)

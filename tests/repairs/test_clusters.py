@@ -11,8 +11,8 @@ import pytest
 from isotrope.errors import InputError
 from isotrope.repairs.clusters import ClusterIsotropy
 from isotrope.repairs.repair import load_repair
-from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Rows
+from isotrope.sources.vectors.source import ArraySource
 from isotrope.statistics import Sample, block
 
 sklearn = pytest.importorskip("sklearn")

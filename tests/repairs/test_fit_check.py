@@ -21,10 +21,10 @@ from isotrope.repairs import (
     Whitening,
     apply_to_file,
     load_repair,
-    saved,
 )
+from isotrope.repairs import persistence as saved
 from isotrope.repairs.fit_check import Lengths
-from isotrope.sources.arrays import ArraySource
+from isotrope.sources.vectors.source import ArraySource
 
 RNG = np.random.default_rng(0)
 

@@ -16,8 +16,8 @@ from isotrope.repairs import (
     load_repair,
     measure_query_rounding,
 )
-from isotrope.sources.inputs import Input
-from models import smollm2_file
+from isotrope.sources.input import Input
+from testkit.models import smollm2_file
 
 ROWS = (np.random.default_rng(0).normal(size=(700, 12)) * np.geomspace(3, 0.1, 12) + 0.3).astype(np.float32)
 

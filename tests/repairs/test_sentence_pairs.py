@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +10,11 @@ import pytest
 from scipy.stats import spearmanr
 
 from isotrope.repairs import AllButTheTop, Repair, SoftDecay, Whitening
-from isotrope.sources.inputs import Input
-from models import smollm2_file
+from isotrope.sources.input import Input
+from testkit.models import smollm2_file
+from testkit.paths import SHARED_DATA
 
-DATA = Path(os.environ.get("ISOTROPE_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = SHARED_DATA
 PAIRS = DATA / "sts" / "sts-b-test.csv"
 
 

@@ -12,7 +12,7 @@ from scipy.stats import ortho_group
 
 from isotrope.errors import InputError
 from isotrope.repairs import ALPHAS, SoftDecay, search_alpha, soft_decay
-from isotrope.sources.arrays import ArraySource
+from isotrope.sources.vectors.source import ArraySource
 from isotrope.statistics import Moments, block
 
 RNG = np.random.default_rng(0)

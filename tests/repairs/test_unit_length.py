@@ -21,7 +21,7 @@ from isotrope.repairs import (
     apply_to_file,
     load_repair,
 )
-from isotrope.sources.arrays import ArraySource
+from isotrope.sources.vectors.source import ArraySource
 
 RNG = np.random.default_rng(0)
 RAW = RNG.normal(size=(800, 16)) * np.geomspace(2, 0.2, 16) + 0.5

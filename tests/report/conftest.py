@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from spaces import Tokens
 
 import isotrope
 from isotrope.pipeline import choose, scan_source
-from isotrope.store import Run
+from isotrope.runs.run import Run
+from testkit.spaces import Tokens
 
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "

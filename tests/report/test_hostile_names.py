@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from spaces import HOSTILE
 
 import isotrope
 from isotrope.report import write_report
 from isotrope.studies.page import page as study_page
 from isotrope.studies.result import Claim, Part, Study, Table
+from testkit.spaces import HOSTILE
 
 NAMES = [*HOSTILE[:2], "]]><svg onload=window.harmed=3>", "<!--", "</title><style>*{}</style>", "{{ 7 * 7 }}{% raw %}"]
 

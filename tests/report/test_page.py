@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-from spaces import HOSTILE, LAYERS, Tokens
 
 import isotrope
 from isotrope.measures import get
@@ -21,9 +20,10 @@ from isotrope.pipeline import choose, scan_source
 from isotrope.repairs import SoftDecay, Whitening
 from isotrope.repairs.linear import LinearRepair
 from isotrope.report import write_comparison
-from isotrope.report.stored import Stored
+from isotrope.runs.run import Run
+from isotrope.runs.saved_statistics import Stored
 from isotrope.sources.batch import Batch, Rows
-from isotrope.store import Run
+from testkit.spaces import HOSTILE, LAYERS, Tokens
 
 #: Collects what the page would have saved as files.
 CATCH = """

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from spaces import HOSTILE
 
 import isotrope
 from isotrope.errors import InputError, StoreError
 from isotrope.report.headline import level, numbers
 from isotrope.report.packing import script_json
+from testkit.spaces import HOSTILE
 
 RNG = np.random.default_rng(8)
 

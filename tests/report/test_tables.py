@@ -12,12 +12,12 @@ from isotrope.measures import get
 from isotrope.repairs import SoftDecay, Whitening
 from isotrope.report.coordinates import coordinates
 from isotrope.report.directions import Directions
-from isotrope.report.maps import bent, planes
+from isotrope.report.projections import bent, planes
 from isotrope.report.sequences import uniformities
-from isotrope.report.stored import Stored
+from isotrope.runs.run import Run
+from isotrope.runs.saved_statistics import Stored
 from isotrope.sources.batch import Rows
 from isotrope.statistics import Moments, block
-from isotrope.store import Run
 
 ROWS = np.random.default_rng(2).normal(size=(400, 30)) * np.arange(1, 31) ** -0.5 + 0.4
 

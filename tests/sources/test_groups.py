@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import small_stores
 from isotrope.pipeline import scan
-from isotrope.sources.arrays import ArraySource
 from isotrope.sources.batch import Batch, Rows
-from isotrope.sources.corpora import open_corpus
+from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.groups import LONGEST_LABEL, Groups, shorten_label
-from isotrope.sources.media import open_media
+from isotrope.sources.media.corpus import open_media
+from isotrope.sources.vectors.source import ArraySource
 from isotrope.statistics import Collection, Wanted
+from testkit import small_stores
 
 LENGTH = 100_000
 COUNT = 3_000
@@ -38,7 +38,7 @@ if kind == "vectors":
     from isotrope.pipeline import scan
     labels = {r.group for r in scan(vectors=path, group_by=key, sample=50, measures="moments").readings}
 else:
-    from isotrope.sources.corpora import open_corpus
+    from isotrope.sources.corpora.corpus import open_corpus
     labels = {text.group for text in open_corpus(path, group_by=key)}
 with open("/proc/self/status") as status:  # not getrusage, which begins with the memory of the parent
     (peak,) = (int(line.split()[1]) / 1e3 for line in status if line.startswith("VmHWM"))
@@ -250,7 +250,7 @@ class TestGroups:
 
 
 def test_long_tokens_are_shortened_in_tables() -> None:
-    from isotrope.tables import tables
+    from isotrope.runs.tables import tables
 
     class OfTokens:
         def token_names(self, tokens: Any) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from isotrope.errors import StoreError
+from isotrope.runs.retention import compact_arrays, count_kept_rows
 from isotrope.sources.batch import Rows
 from isotrope.statistics import (
     Collection,
@@ -23,8 +24,7 @@ from isotrope.statistics import (
     Wanted,
     block,
 )
-from isotrope.statistics.half_rows import ABSOLUTE, RELATIVE, decode_rows, encode_rows
-from isotrope.statistics.keeping import compact_arrays, count_kept_rows
+from isotrope.statistics.float16_rows import ABSOLUTE, RELATIVE, decode_rows, encode_rows
 from isotrope.statistics.tridiagonal import eigenvalues, spectra
 
 OPTIONAL = {"token", "position", "special"}

@@ -17,7 +17,8 @@ _SCRIPT = f"""
 import threading, time
 import numpy as np
 from isotrope.sources.batch import Rows
-from isotrope.statistics import TokenStatistics, block
+from isotrope.statistics import block
+from isotrope.statistics import TokenStatistics
 
 def now():
     for line in open("/proc/self/status"):

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli import one_space as space
+from isotrope.cli import space_options as space
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from isotrope.evaluation.advice import Advice
+    from isotrope.advice.advice import Advice
 
 _ROWS = "Rows"
 
@@ -51,12 +51,12 @@ def advise(
     given = locals()
     from dataclasses import fields
 
+    from isotrope.advice.advise import advise as ask
     from isotrope.cli.inputs import sort_out
     from isotrope.cli.output import echo, echo_json
     from isotrope.cli.terminal import Bar, warnings_told
     from isotrope.errors import StoreError
-    from isotrope.evaluation.advise import advise as ask
-    from isotrope.sources.inputs import Input
+    from isotrope.sources.input import Input
 
     if output is not None and output.exists():
         raise StoreError(f"{str(output)!r} is there already, and is never written over; give a new folder with -o.")
@@ -83,7 +83,7 @@ def _save(found: Advice, folder: Path) -> None:
     """advice.json, and what it advises: a repair, token weights."""
     import json as library
 
-    from isotrope.atomic import write_folder, write_text
+    from isotrope.storage.files import write_folder, write_text
 
     def fill(beside: Path) -> None:
         write_text(beside / "advice.json", library.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from isotrope.cli import one_space as space
+from isotrope.cli import space_options as space
 
 _ROWS = "Rows"
 
@@ -42,10 +42,10 @@ def build(
     options = {name: value for name, value in locals().items() if name not in ("output", "json")}
     import json as library
 
+    from isotrope.advice.build import build as make
     from isotrope.cli.advise import show
     from isotrope.cli.output import echo, echo_json
     from isotrope.cli.terminal import Bar, warnings_told
-    from isotrope.evaluation.build import build as make
 
     with Bar(quiet=json) as bar, warnings_told():
         advice = make(output, **options, progress=bar)

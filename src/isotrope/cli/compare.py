@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from isotrope.alignment import Alignment
-    from isotrope.comparison import Change
     from isotrope.findings import Findings
+    from isotrope.runs.alignment import Alignment
+    from isotrope.runs.comparison import Change
 
 
 def compare(
@@ -34,8 +34,8 @@ def compare(
 ) -> None:
     """Say what changed between runs, by how much, and whether beyond its interval."""
     from isotrope.cli.output import echo, echo_json
-    from isotrope.comparison import compare as compared
-    from isotrope.store import Run
+    from isotrope.runs.comparison import compare as compared
+    from isotrope.runs.run import Run
 
     found = [Run(folder).findings() for folder in runs]
     whole = compared(found, align)
@@ -120,7 +120,7 @@ def _show(title: str, first: Findings, other: Findings, changes: list[Change], a
     from isotrope.cli.output import console
     from isotrope.cli.tables import Column, print_table
     from isotrope.cli.terminal import number
-    from isotrope.layer_words import is_vectors
+    from isotrope.formats.names import is_vectors
 
     out = console()
     changed = [c for c in changes if c.difference and not math.isnan(c.difference)]
@@ -166,7 +166,7 @@ def _pair(c: Change, first: Findings, other: Findings, alignment: Alignment) -> 
 
 def _alignment_words(first: Findings, other: Findings, alignment: Alignment) -> list[str]:
     """How layers were paired where that is not plain, and which have no partner."""
-    from isotrope.layer_words import layers_text
+    from isotrope.formats.names import layers_text
 
     words = []
     if alignment.by == "depth":

@@ -11,10 +11,10 @@ from itertools import islice
 from pathlib import Path
 
 from isotrope.errors import InputError
-from isotrope.secrets import masked
-from isotrope.sources.arrays import ENDINGS, OPENERS
-from isotrope.sources.remote import is_url
-from isotrope.sources.stores.address import parse
+from isotrope.sources.vectors.remote import is_url
+from isotrope.sources.vectors.source import ENDINGS, OPENERS
+from isotrope.sources.vectors.stores.address import parse
+from isotrope.storage.redaction import masked
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,14 +20,14 @@ from isotrope.cli.catalogue import catalogue
 from isotrope.cli.compare import compare
 from isotrope.cli.evaluate import evaluate
 from isotrope.cli.figure import figure
+from isotrope.cli.interrupts import Stopped
 from isotrope.cli.repair import repair
 from isotrope.cli.report import report
 from isotrope.cli.scan import scan
-from isotrope.cli.stopping import Stopped
 from isotrope.cli.study import study
 from isotrope.errors import IsotropeError
-from isotrope.printable import escape_controls, escape_line
-from isotrope.secrets import masked
+from isotrope.formats.printable import escape_controls, escape_line
+from isotrope.storage.redaction import masked
 
 app = typer.Typer(
     name="isotrope",

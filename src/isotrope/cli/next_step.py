@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isotrope.secrets import masked_arguments
+from isotrope.storage.redaction import masked_arguments
 
 if TYPE_CHECKING:
     from isotrope.cli.inputs import Place

@@ -13,7 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from isotrope.printable import escape_controls, escape_json, escape_line
+from isotrope.formats.printable import escape_controls, escape_json, escape_line
 
 #: Width of what is piped: as wide as it needs to be.
 _PIPED = 200

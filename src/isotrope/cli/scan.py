@@ -142,20 +142,20 @@ def scan(
     from dataclasses import replace
 
     from isotrope import gate
-    from isotrope.cli.fresh_folder import fresh_folder
     from isotrope.cli.inputs import sort_out, vectors_offered
+    from isotrope.cli.interrupts import advise_on_run, advise_when_stopped
     from isotrope.cli.next_step import next_command
     from isotrope.cli.output import echo, echo_json
-    from isotrope.cli.stopping import advise_on_run, advise_when_stopped
+    from isotrope.cli.result_folder import fresh_folder
     from isotrope.cli.terminal import Bar, show_findings, show_plan
-    from isotrope.engines.choosing import Engine
+    from isotrope.engines.engine import Engine
     from isotrope.errors import InputError
     from isotrope.measures import get
     from isotrope.pipeline import choose, scan_source
-    from isotrope.planning import plan
-    from isotrope.sources.inputs import Input
-    from isotrope.statistics.keeping import check_keep
-    from isotrope.store import Run
+    from isotrope.plan import plan
+    from isotrope.runs.retention import check_keep
+    from isotrope.runs.run import Run
+    from isotrope.sources.input import Input
 
     reading, where = Input.among(given), Engine.among(given)
     gates = [gate.parse(expression) for expression in fail_on or []]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
-from isotrope.cli import one_space as space
-from isotrope.cli.study_predict import predict
+from isotrope.cli import space_options as space
+from isotrope.cli.predict import predict
 
 if TYPE_CHECKING:
     from isotrope.studies.result import Study
@@ -70,7 +70,7 @@ def uniformity(
 ) -> None:
     """Spectra and uniformity by layer, the theorem's bound, STS, GLUE and what repairs change (Yan et al. 2022)."""
     given = locals()
-    from isotrope.studies.uniformity import uniformity as run
+    from isotrope.studies.uniformity.study import uniformity as run
 
     _run(run, "uniformity", given | {"tasks": _listed(tasks)})
 
@@ -101,7 +101,7 @@ def anisotropy(
 ) -> None:
     """Mean cosine and drift by layer, and blocks under a common bias (Godey et al. 2023)."""
     given = locals()
-    from isotrope.studies.anisotropy import anisotropy as run
+    from isotrope.studies.anisotropy.study import anisotropy as run
 
     _run(run, "anisotropy", given | {"blocks": None if blocks is None else _numbers(blocks, "blocks", int)})
 
@@ -121,7 +121,7 @@ def norm_variance(
 ) -> None:
     """Norm and variance of token types by layer, and what explains them (Yamagiwa and Shimodaira 2024)."""
     given = locals()
-    from isotrope.studies.norm_variance import norm_variance as run
+    from isotrope.studies.norm_variance.study import norm_variance as run
 
     _run(run, "norm-variance", given)
 
@@ -143,7 +143,7 @@ def all_(
 ) -> None:
     """All four studies, with one page over them."""
     given = locals()
-    from isotrope.studies.all_studies import all_studies as run
+    from isotrope.studies.run_all import all_studies as run
 
     _run(run, "all", given | {"tasks": _listed(tasks)})
 
@@ -186,7 +186,7 @@ def latent_geometry(
     given = locals()
     if context.invoked_subcommand is not None:
         return
-    from isotrope.studies.latent_geometry import latent_geometry as run
+    from isotrope.studies.latent_geometry.study import latent_geometry as run
 
     del given["context"]
     given["levels"] = None if levels is None else _numbers(levels, "shares of noise", float)
@@ -195,7 +195,7 @@ def latent_geometry(
 
 def _listed(text: str | None) -> list[str] | None:
     """Names with commas between; the word none for no name at all."""
-    from isotrope.cli.evaluation_words import listed
+    from isotrope.cli.evaluate.text import listed
 
     return None if text is None else [] if text == "none" else listed(text)
 
@@ -215,10 +215,10 @@ _KEPT = ("parts/*/part.json", "runs/*/findings.json", "runs/*/checkpoint/*/state
 
 def _run(run: Any, name: str, given: dict[str, Any]) -> None:
     """Carry a study out, and say what it found."""
-    from isotrope.cli.evaluation_words import listed
-    from isotrope.cli.fresh_folder import fresh_folder
+    from isotrope.cli.evaluate.text import listed
+    from isotrope.cli.interrupts import advise_on_folder, advise_when_stopped
     from isotrope.cli.output import echo, echo_json
-    from isotrope.cli.stopping import advise_on_folder, advise_when_stopped
+    from isotrope.cli.result_folder import fresh_folder
     from isotrope.cli.terminal import Bar, warnings_told
     from isotrope.errors import InputError
 

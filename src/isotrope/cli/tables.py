@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
-from isotrope.printable import escape_line
+from isotrope.formats.printable import escape_line
 
 #: Blanks between columns.
 _GAP = 2

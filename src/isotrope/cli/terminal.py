@@ -18,11 +18,11 @@ from rich.text import Text
 
 from isotrope.cli.output import console, echo_json, warn
 from isotrope.cli.tables import Column, print_table
-from isotrope.printable import escape_line
+from isotrope.formats.printable import escape_line
 
 if TYPE_CHECKING:
     from isotrope.findings import Findings, Reading
-    from isotrope.planning import Plan
+    from isotrope.plan import Plan
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _BAR = 24
@@ -143,7 +143,7 @@ _READ = {"text": "text", "image": "images", "audio": "sound"}
 
 
 def _headline(findings: Findings) -> Text:
-    from isotrope.cli.engine_words import engine_words
+    from isotrope.cli.engine_text import engine_words
     from isotrope.report.headline import left_out, rows, width
 
     source, count = findings.source, len(findings.layers)
@@ -168,7 +168,7 @@ def _headline(findings: Findings) -> Text:
 
 def _chart(out: Console, findings: Findings) -> None:
     """One line for each layer: mean cosine with its bar and interval, and what goes with it."""
-    from isotrope.layer_words import is_vectors, layer_label
+    from isotrope.formats.names import is_vectors, layer_label
 
     by = {(r.layer, r.measure): r for r in findings.readings if r.group is None}
     cosines = [by[layer, "mean_cosine"] for layer in findings.layers if (layer, "mean_cosine") in by]
@@ -214,7 +214,7 @@ def _groups(out: Console, findings: Findings) -> None:
 
 def _plain(out: Console, findings: Findings) -> None:
     """All readings, where there is no mean cosine to draw."""
-    from isotrope.layer_words import is_vectors, layer_label
+    from isotrope.formats.names import is_vectors, layer_label
 
     columns = [
         Column("" if is_vectors(findings) else "layer"),
@@ -265,7 +265,7 @@ def show_plan(plan: Plan, *, json: bool) -> None:
 
         echo_json(library.dumps(asdict(plan)))
         return
-    from isotrope.measures.cost import duration
+    from isotrope.readings.cost import duration
 
     out = console()
     if plan.engine != "local":

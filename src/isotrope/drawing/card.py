@@ -7,8 +7,8 @@ from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING
 
-from isotrope.layer_words import is_vectors, layer_label
-from isotrope.printable import escape_controls
+from isotrope.formats.names import is_vectors, layer_label
+from isotrope.formats.printable import escape_controls
 
 if TYPE_CHECKING:
     from isotrope.findings import Findings, Reading

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isotrope.errors import InputError
-from isotrope.sources.text_lines import decoded, file_lines
+from isotrope.sources.corpora.lines import decoded, file_lines
 
 
 @dataclass(frozen=True)

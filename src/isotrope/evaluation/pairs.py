@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.regular_files import check_regular
-from isotrope.sources.text_columns import did_you_mean
-from isotrope.sources.text_datasets import dataset_rows, load_split
+from isotrope.sources.corpora.columns import did_you_mean
+from isotrope.sources.corpora.datasets import dataset_rows, load_split
+from isotrope.storage.regular_files import check_regular
 
 #: The sets in the order of the literature's tables, and where the hub has them.
 HUB: dict[str, str | Path] = {

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from isotrope.engines.choosing import Engine, engine_of
+from isotrope.engines.engine import Engine, engine_of
 from isotrope.errors import InputError
 from isotrope.evaluation.beir import RetrievalSet, open_set
 from isotrope.evaluation.differences import point_differences
@@ -22,14 +22,14 @@ from isotrope.evaluation.search import NOTHING, search
 from isotrope.evaluation.significance import Compared, compare
 from isotrope.evaluation.treatments import OWN, RAW, Treatment, treatments
 from isotrope.pipeline import Progress
-from isotrope.provenance import begin, provenance
 from isotrope.repairs import Repair
-from isotrope.row_files import write_rows
-from isotrope.sources.arrays import ArraySource
-from isotrope.sources.corpora import Corpus, open_corpus
-from isotrope.sources.inputs import Input
-from isotrope.sources.models import EMBEDDED
-from isotrope.sources.text_rows import Encoder, Rows, Tell
+from isotrope.sources.corpora.corpus import Corpus, open_corpus
+from isotrope.sources.input import Input
+from isotrope.sources.models.load import EMBEDDED
+from isotrope.sources.text.encoder import Encoder, Rows, Tell
+from isotrope.sources.vectors.source import ArraySource
+from isotrope.storage.provenance import begin, provenance
+from isotrope.storage.row_files import write_rows
 
 #: Documents that are encoded, and rows that are searched, at a time.
 _AT_ONCE = 4096
@@ -69,7 +69,7 @@ def evaluate_retrieval(
     pooling the mean; without both a sentence-transformers model is taken as it is, the space "encoded". The first score
     is that without a repair, and the differences are to it. Memory does not grow with the documents but
     for their ids; their rows are in a temporary file meanwhile. engine, address, workers, gpus_per_worker: where
-    the model runs, see `isotrope.engines.choosing`.
+    the model runs, see `isotrope.engines.engine`.
     """
     given, started, told = locals(), begin(), progress or (lambda *_: None)
     if not 0 <= seed < 2**31:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from isotrope.engines.choosing import Engine, engine_of
+from isotrope.engines.engine import Engine, engine_of
 from isotrope.errors import InputError
 from isotrope.evaluation.differences import point_differences
 from isotrope.evaluation.metrics import CORRELATIONS, Correlation, Vector
@@ -17,14 +17,14 @@ from isotrope.evaluation.significance import Compared, average, compare
 from isotrope.evaluation.sts_result import StsEvaluation, StsScore
 from isotrope.evaluation.treatments import OWN, RAW, Treatment, treatments
 from isotrope.pipeline import Progress
-from isotrope.provenance import begin, provenance
 from isotrope.repairs import Repair
-from isotrope.sources.corpora import open_corpus
-from isotrope.sources.encoded import has_pipeline
-from isotrope.sources.inputs import Input
-from isotrope.sources.models import EMBEDDED
-from isotrope.sources.pooling import parse
-from isotrope.sources.text_rows import Encoder, Rows
+from isotrope.sources.corpora.corpus import open_corpus
+from isotrope.sources.input import Input
+from isotrope.sources.models.load import EMBEDDED
+from isotrope.sources.text.encoder import Encoder, Rows
+from isotrope.sources.text.pooling import parse
+from isotrope.sources.text.sentence_model import has_pipeline
+from isotrope.storage.provenance import begin, provenance
 
 #: The layers of each protocol, averaged, unless others are named.
 LAYERS = {"paper": "1,-1", "concatenated": "-1"}
@@ -73,7 +73,7 @@ def evaluate_sts(
     for the protocol "paper" 1 and last. Without layers and pooling (by default the mean) a sentence-transformers model
     is taken as it is, the space "encoded". protocol: "concatenated" (one correlation over all pairs of a set; Gao et
     al. 2021) or "paper" (the plain mean over a year's subsets; Yan et al. 2022). engine, address, workers,
-    gpus_per_worker: where the model runs, see `isotrope.engines.choosing`.
+    gpus_per_worker: where the model runs, see `isotrope.engines.engine`.
     """
     given, started, told = locals(), begin(), progress or (lambda *_: None)
     if not 0 <= seed < 2**31:

@@ -7,13 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isotrope.atomic import write_atomically
 from isotrope.drawing.style import style
 from isotrope.errors import InputError, StoreError, Undefined
 from isotrope.figures.measure_curve import measure_curve
 from isotrope.figures.record import FIGURES, FigureRecord
 from isotrope.figures.run_data import RunData
 from isotrope.measures import MEASURES, get
+from isotrope.storage.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError
 from isotrope.figures.record import NEEDS, FigureRecord
 from isotrope.findings import Findings, Reading
+from isotrope.layers import Layer
 from isotrope.measures.token_window import FEWEST, MOST
-from isotrope.repairs.collecting import saved_summary
-from isotrope.sources.batch import Layer
+from isotrope.repairs.fit_data import saved_summary
+from isotrope.runs.run import Run
 from isotrope.statistics import Sample, Summary
-from isotrope.store import Run
 
 if TYPE_CHECKING:
     import pandas as pd

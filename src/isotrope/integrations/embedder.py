@@ -11,25 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope import __version__
-from isotrope.atomic import write_folder, write_text
 from isotrope.errors import InputError, MissingExtra
-from isotrope.integrations.fewer_blocks import drop_blocks
 from isotrope.integrations.linear_map import ALLOWED, affine_of, divides, rounding, shift_weight_offset, weight_and_bias
 from isotrope.integrations.model_card import model_card
 from isotrope.integrations.sentence_transformers import add_module, dense, open_model, refuse_occupied
 from isotrope.integrations.transformer_files import write_transformer
+from isotrope.integrations.truncated_model import drop_blocks
+from isotrope.layers import Choice
 from isotrope.repairs import Affine, Repair
 from isotrope.repairs.linear import LinearRepair
-from isotrope.sources.corpora import open_corpus
-from isotrope.sources.encoding import encode, padded
-from isotrope.sources.inputs import Input
-from isotrope.sources.layers import Choice
-from isotrope.sources.models import Loaded, quiet
-from isotrope.sources.onnx_layers import refuse_graph
-from isotrope.sources.pooling import by_position, cls, last, maximum, mean
-from isotrope.sources.states import Ids, Mask
-from isotrope.sources.text import TextSource
-from isotrope.sources.token_weights import vocabulary
+from isotrope.sources.corpora.corpus import open_corpus
+from isotrope.sources.input import Input
+from isotrope.sources.models.hidden_states import Ids, Mask
+from isotrope.sources.models.load import Loaded, quiet
+from isotrope.sources.models.onnx_layers import refuse_graph
+from isotrope.sources.text.pooling import by_position, cls, last, maximum, mean
+from isotrope.sources.text.source import TextSource
+from isotrope.sources.text.token_weights import vocabulary
+from isotrope.sources.text.tokenize import encode, padded
+from isotrope.storage.files import write_folder, write_text
 
 try:
     import torch
@@ -42,7 +42,7 @@ try:
         WordWeights,
     )
 
-    from isotrope.softdecay.attaching import refuse_layer
+    from isotrope.softdecay.attach import refuse_layer
 except ImportError:
     raise MissingExtra("sentence-transformers", "sentence-transformers", "a sentence-transformers model") from None
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from isotrope.atomic import write_arrays, write_atomically
 from isotrope.errors import InputError
 from isotrope.integrations.faiss import write_transform
 from isotrope.integrations.linear_map import affine_of, refuse_existing, warn_of_lengths, weight_and_bias
 from isotrope.integrations.onnx import OPSET, write_onnx
 from isotrope.registry import Registry
 from isotrope.repairs import Affine, Repair
+from isotrope.storage.files import write_arrays, write_atomically
 
 
 @dataclass(frozen=True)

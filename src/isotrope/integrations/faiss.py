@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from isotrope.atomic import write_atomically
 from isotrope.errors import InputError, MissingExtra
 from isotrope.integrations.linear_map import divides, refuse_existing, warn_of_lengths, weight_and_bias
 from isotrope.repairs import Affine, Repair
+from isotrope.storage.files import write_atomically
 
 
 def linear_transform(repair: Repair | Affine) -> Any:

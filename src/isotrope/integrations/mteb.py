@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError, MissingExtra
 from isotrope.integrations.sentence_transformers import repaired
 from isotrope.repairs import Repair, load_repair
-from isotrope.sources.inputs import Input
-from isotrope.sources.text_rows import Encoder
+from isotrope.sources.input import Input
+from isotrope.sources.text.encoder import Encoder
 
 try:
     from mteb.models import ModelMeta, SentenceTransformerEncoderWrapper

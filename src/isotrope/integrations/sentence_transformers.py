@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from isotrope.atomic import write_folder, write_text
 from isotrope.errors import InputError, MissingExtra, StoreError
 from isotrope.integrations.linear_map import affine_of, divides, weight_and_bias
 from isotrope.repairs import Affine, Repair, load_repair
 from isotrope.repairs.linear import LinearRepair
-from isotrope.sources.models import check_local_folder
+from isotrope.sources.models.load import check_local_folder
+from isotrope.storage.files import write_folder, write_text
 
 try:
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Dense, Module, Normalize
 
-    from isotrope.softdecay.attaching import refuse_layer
-    from isotrope.softdecay.saved import restore_saved
+    from isotrope.softdecay.attach import refuse_layer
+    from isotrope.softdecay.restore import restore_saved
 except ImportError:
     raise MissingExtra("sentence-transformers", "sentence-transformers", "a sentence-transformers model") from None
 

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from isotrope.atomic import write_text
 from isotrope.errors import InputError
-from isotrope.sources.models import Loaded, quiet
+from isotrope.sources.models.load import Loaded, quiet
+from isotrope.storage.files import write_text
 
 #: What a tokenizer is asked for, and need not give.
 _TYPES = "return_token_type_ids"

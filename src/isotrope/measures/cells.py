@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from isotrope.measures.measure import measure
+from isotrope.measures.record import measure
 from isotrope.quantization.cells import Cells
 
 __all__ = ["Cells", "cells_measure"]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import Undefined
 from isotrope.measures.cells import Cells, cells_measure
-from isotrope.measures.measure import Bounds
+from isotrope.measures.record import Bounds
 
 
 def _nearest(codebook: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.threads import threads
 from isotrope.errors import Undefined
 from isotrope.measures.cells import Cells, cells_measure
 from isotrope.measures.eee import enrichment
-from isotrope.quantization.threads import threads
 from isotrope.statistics.tridiagonal import eigenvalues
 
 #: A spread below this share of the rows' length is rounding.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from isotrope.errors import Undefined
-from isotrope.measures.measure import measure
+from isotrope.measures.record import measure
 
 Vector = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import Undefined
-from isotrope.measures.measure import Bounds, measure
+from isotrope.measures.record import Bounds, measure
 from isotrope.statistics import Moments
 
 _PAPER = "Marbut, McKinney-Bock and Wheeler 2023; Marbut, Chandler and Wheeler (latent geometry), Eq. 2"

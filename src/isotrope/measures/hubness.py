@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from isotrope.errors import Undefined
-from isotrope.measures.measure import measure
+from isotrope.measures.record import measure
 from isotrope.statistics import Points
 
 _K = 10

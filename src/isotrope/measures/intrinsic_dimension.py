@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import Undefined
-from isotrope.measures.measure import measure
+from isotrope.measures.record import measure
 from isotrope.statistics import Points
 
 _K = 20

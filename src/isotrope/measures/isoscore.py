@@ -1,7 +1,7 @@
 """How evenly the variance is shared by all directions."""
 
 from isotrope.errors import Undefined
-from isotrope.measures.measure import Bounds, measure
+from isotrope.measures.record import Bounds, measure
 from isotrope.statistics import Moments
 
 

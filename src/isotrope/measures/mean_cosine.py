@@ -1,7 +1,7 @@
 """How alike two random rows point."""
 
 from isotrope.errors import Undefined
-from isotrope.measures.measure import measure
+from isotrope.measures.record import measure
 from isotrope.statistics import Moments
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.measures.measure import Invariance, Measure, measure
+from isotrope.measures.record import Invariance, Measure, measure
 from isotrope.measures.token_window import Line, correlation, enough, r_squared, regression, signed_root, slope
 from isotrope.statistics import TokenStatistics, TokenTable
 

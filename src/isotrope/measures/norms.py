@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 
 from isotrope.errors import Undefined
-from isotrope.measures.measure import Smooth, measure
+from isotrope.measures.record import Smooth, measure
 from isotrope.statistics import Moments
 
 _PAPER = "Yamagiwa and Shimodaira 2024 (norm and variance), Eqs. 4 to 8"

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import Undefined
-from isotrope.measures.measure import Smooth, measure
+from isotrope.measures.record import Smooth, measure
 from isotrope.statistics import Moments
 
 _PAPER = "Timkey and van Schijndel 2021; Kovaleva et al. 2021 (outlier dimensions)"

@@ -7,7 +7,7 @@ import math
 from scipy import special
 
 from isotrope.errors import Undefined
-from isotrope.measures.measure import Bounds, measure
+from isotrope.measures.record import Bounds, measure
 from isotrope.statistics import Points
 
 _T = 0.5

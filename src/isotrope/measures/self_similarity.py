@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from isotrope.errors import Undefined
-from isotrope.measures.measure import measure
+from isotrope.measures.record import measure
 from isotrope.measures.token_window import enough, table
 from isotrope.statistics import TokenStatistics, TokenTable
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import Undefined
-from isotrope.measures.measure import measure
+from isotrope.measures.record import measure
 from isotrope.measures.spectrum import skewness
 from isotrope.statistics import SequenceSpectra
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from isotrope.errors import Undefined
-from isotrope.measures.measure import measure
+from isotrope.measures.record import measure
 from isotrope.measures.self_similarity import mean_cosine_of
 from isotrope.statistics import SequenceStatistics
 

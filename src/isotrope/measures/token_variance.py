@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from isotrope.errors import Undefined
-from isotrope.measures.measure import measure
+from isotrope.measures.record import measure
 from isotrope.measures.token_window import in_window, table
 from isotrope.statistics import TokenStatistics, TokenTable
 

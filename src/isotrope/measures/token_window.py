@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import Undefined
-from isotrope.measures.measure import Bounds, Smooth
+from isotrope.measures.record import Bounds, Smooth
 from isotrope.statistics import TokenStatistics, TokenTable, TokenTables
 from isotrope.statistics.token_tables import FEWEST, MOST, frequent
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from isotrope.errors import Undefined
-from isotrope.measures.measure import Bounds, measure
+from isotrope.measures.record import Bounds, measure
 from isotrope.statistics import Points
 
 Matrix = NDArray[np.float64]

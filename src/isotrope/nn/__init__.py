@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from isotrope.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from isotrope.nn.groups import parameter_groups
+    from isotrope.nn.attach_regularizer import regularize
     from isotrope.nn.monitor import GeometryMonitor
+    from isotrope.nn.optimizer_groups import parameter_groups
     from isotrope.nn.regularizers import ExpDecay, IsoScoreStar, MeanCosineLoss, WhiteningLoss
-    from isotrope.nn.regularizing import regularize
-    from isotrope.softdecay.attaching import attach, detach
+    from isotrope.softdecay.attach import attach, detach
     from isotrope.softdecay.layer import SoftDecay
-    from isotrope.softdecay.saved import restore
+    from isotrope.softdecay.restore import restore
     from isotrope.softdecay.spectral import soft_decay
 
 __all__ = [
@@ -41,11 +41,11 @@ _HOME = {
     "MeanCosineLoss": "nn.regularizers",
     "SoftDecay": "softdecay.layer",
     "WhiteningLoss": "nn.regularizers",
-    "attach": "softdecay.attaching",
-    "detach": "softdecay.attaching",
-    "parameter_groups": "nn.groups",
-    "regularize": "nn.regularizing",
-    "restore": "softdecay.saved",
+    "attach": "softdecay.attach",
+    "detach": "softdecay.attach",
+    "parameter_groups": "nn.optimizer_groups",
+    "regularize": "nn.attach_regularizer",
+    "restore": "softdecay.restore",
     "soft_decay": "softdecay.spectral",
 }
 

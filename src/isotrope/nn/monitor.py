@@ -15,10 +15,10 @@ from isotrope.errors import InputError, Undefined
 from isotrope.findings import Findings, Reading
 from isotrope.gate import check, check_layers, parse
 from isotrope.measures import Measure, get, select
-from isotrope.softdecay.attaching import inner
-from isotrope.sources.corpora import open_corpus
-from isotrope.sources.models import Loaded
-from isotrope.sources.text import TextSource
+from isotrope.softdecay.attach import inner
+from isotrope.sources.corpora.corpus import open_corpus
+from isotrope.sources.models.load import Loaded
+from isotrope.sources.text.source import TextSource
 from isotrope.statistics import Collection, Moments, Wanted
 
 try:

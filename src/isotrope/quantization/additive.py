@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.threads import blocks, threads
 from isotrope.quantization.centring import centred
 from isotrope.quantization.codebooks import least_squares
 from isotrope.quantization.kmeans import nearest
 from isotrope.quantization.quantized import Codes, Floats, Quantized, sums_of_codewords
 from isotrope.quantization.search import BLOCK, GPU_BLOCK, Search, gpu
-from isotrope.quantization.threads import blocks, threads
 
 #: Rows per cell to train on, at most, and of these to take as starts for all others.
 _ROWS_PER_CELL, _STARTS_PER_CELL = 192, 8

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from isotrope.compute.threads import blocks
 from isotrope.quantization.quantized import Codes, Float, Floats
-from isotrope.quantization.threads import blocks
 
 _BLOCK = 4096
 
@@ -57,7 +57,7 @@ def far_apart(rows: NDArray[np.float32], size: int, rng: np.random.Generator, po
     Each is the best of a few drawn with chances as the squared distance to the nearest one so far. Arthur and
     Vassilvitskii 2007, k-means++, in its greedy form, which misses fewer clusters.
 
-    >>> from isotrope.quantization.threads import threads
+    >>> from isotrope.compute.threads import threads
     >>> with threads() as pool:
     ...     start = far_apart(np.float32([[0], [0], [9], [9]]), 3, np.random.default_rng(0), pool)
     >>> sorted(start.ravel().tolist())
@@ -99,7 +99,7 @@ def kmeans(
 
     start: centroids to begin with, (size, d), by default rows at random.
 
-    >>> from isotrope.quantization.threads import threads
+    >>> from isotrope.compute.threads import threads
     >>> with threads() as pool:
     ...     centroids = kmeans(np.float32([[0], [1], [9], [10]]), 2, np.random.default_rng(0), pool)
     >>> sorted(centroids.ravel().tolist())

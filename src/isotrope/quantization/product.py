@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.threads import threads
 from isotrope.quantization.centring import centred
 from isotrope.quantization.kmeans import kmeans, nearest
 from isotrope.quantization.quantized import Quantized
-from isotrope.quantization.threads import threads
 
 #: Rows per cell that k-means learns from, at most; what faiss takes.
 _ROWS_PER_CELL = 256

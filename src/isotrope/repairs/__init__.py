@@ -2,14 +2,14 @@
 
 from isotrope.repairs.affine import Affine
 from isotrope.repairs.all_but_the_top import AllButTheTop
-from isotrope.repairs.applying import apply_to_file, apply_to_store
+from isotrope.repairs.apply import apply_to_file, apply_to_store
 from isotrope.repairs.centering import Centering
 from isotrope.repairs.clusters import ClusterIsotropy
-from isotrope.repairs.collecting import saved_moments, saved_summary
-from isotrope.repairs.cutoffs import CUTOFFS, Cutoff, translate
+from isotrope.repairs.effects.cutoffs import CUTOFFS, Cutoff, translate
+from isotrope.repairs.effects.risks import Gains, find_risks
+from isotrope.repairs.fit_data import saved_moments, saved_summary
 from isotrope.repairs.flow import Flow
-from isotrope.repairs.gains import Gains, find_risks
-from isotrope.repairs.naming import named
+from isotrope.repairs.names import named
 from isotrope.repairs.query_rounding import QueryRounding, measure_query_rounding
 from isotrope.repairs.repair import REPAIRS, Map, Repair, load_repair, repair
 from isotrope.repairs.softdecay import ALPHAS, SoftDecay, search_alpha, soft_decay

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.threads import blocks, threads
 from isotrope.errors import InputError
-from isotrope.quantization.threads import blocks, threads
-from isotrope.repairs import saved
+from isotrope.repairs import persistence as saved
 from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, refuse_width
 from isotrope.statistics import Moments
 from isotrope.statistics.saved_arrays import name_file, refuse_unless, require

@@ -11,11 +11,11 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from isotrope.compute.threads import blocks, threads
 from isotrope.errors import InputError
 from isotrope.quantization.centring import centred
 from isotrope.quantization.kmeans import far_apart, kmeans, nearest
 from isotrope.quantization.quantized import Codes
-from isotrope.quantization.threads import blocks, threads
 from isotrope.repairs.repair import repair
 from isotrope.repairs.row_repair import RowRepair
 from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, refuse_width

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.repairs.affine import Affine
-from isotrope.repairs.collecting import Collected, collect
 from isotrope.repairs.fit_check import FitCheck, Lengths
+from isotrope.repairs.fit_data import Collected, collect
 from isotrope.repairs.repair import Map, Repair
 from isotrope.repairs.resolution import Storage, coarsest, storage_type
 from isotrope.statistics import Moments, Sample

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.registry import Registry
-from isotrope.repairs import saved
+from isotrope.repairs import persistence as saved
 from isotrope.repairs.estimator import Estimator
 from isotrope.repairs.fit_check import FitCheck
 from isotrope.repairs.query_rounding import NEAREST, QueryRounding, measure_query_rounding

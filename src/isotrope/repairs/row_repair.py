@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.repairs.collecting import sample_of, source_of, stored_as
 from isotrope.repairs.fit_check import FitCheck, Lengths
+from isotrope.repairs.fit_data import sample_of, source_of, stored_as
 from isotrope.repairs.repair import Map, Repair
 from isotrope.repairs.resolution import coarsest
 from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, unit

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.repairs.affine import Affine
-from isotrope.repairs.collecting import collect
+from isotrope.repairs.fit_data import collect
 from isotrope.repairs.linear import LinearRepair, Solution, refuse_without_spread
 from isotrope.repairs.repair import Map, repair
 from isotrope.repairs.resolution import Storage, find_resolved

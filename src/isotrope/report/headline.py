@@ -8,7 +8,7 @@ from typing import Any
 
 from isotrope.findings import Findings, Reading
 from isotrope.measures import get
-from isotrope.thresholds import THRESHOLDS, level_of
+from isotrope.verdict.thresholds import THRESHOLDS, level_of
 
 #: What stands in where one of the verdict's own measures was not taken, in this order.
 _OTHERS = ("explained_variance_1", "sequence_uniformity", "outlier_dimension_share", "within_share", "vrm")

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import torch
 
-from isotrope.softdecay.bending import check
+from isotrope.softdecay.formula import check
 from isotrope.softdecay.spectral import soft_decay
 
 Tensor: TypeAlias = torch.Tensor

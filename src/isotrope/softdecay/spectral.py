@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import torch
 
 from isotrope.errors import InputError
-from isotrope.softdecay.bending import bent, by_a, check, gains, refuse_outside, slopes, sums
 from isotrope.softdecay.eigenvectors import eigh
+from isotrope.softdecay.formula import bent, by_a, check, gains, refuse_outside, slopes, sums
 
 Tensor: TypeAlias = torch.Tensor
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from isotrope.layers import Layer
 from isotrope.sources.groups import Groups
-
-#: A layer's number, or its name where a number does not say it ("30.before_norm", "1+6").
-Layer: TypeAlias = int | str
 
 
 class Types(NamedTuple):

@@ -1,6 +1,5 @@
 """Statistics: values with an empty element and `+`, filled in one pass over rows."""
 
-from isotrope.statistics.block import Block, block
 from isotrope.statistics.moments import Moments
 from isotrope.statistics.points import Image, Points
 from isotrope.statistics.row_lengths import KeptRows, RowLengths
@@ -10,6 +9,7 @@ from isotrope.statistics.spectra import SequenceSpectra
 from isotrope.statistics.summary import Collection, Summary, Wanted
 from isotrope.statistics.token_tables import TokenTables
 from isotrope.statistics.tokens import TokenStatistics, TokenTable
+from isotrope.statistics.usable_rows import Block, block
 
 __all__ = [
     "Block",

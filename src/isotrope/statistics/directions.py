@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.statistics.block import Block
+from isotrope.statistics.usable_rows import Block
 
 Vector = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ def unit_moments(rows: Block) -> tuple[Vector, float]:
     the mean row. Nearly parallel unit rows are centred before they are squared, so that their small scatter keeps its
     digits.
 
-    >>> from isotrope.statistics.block import block
+    >>> from isotrope.statistics.usable_rows import block
     >>> unit_moments(block(np.array([[3.0, 0.0], [0.0, 1e-20]])))
     (array([0.5, 0.5]), 1.0)
     """

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import MergeError
-from isotrope.statistics.block import Block
 from isotrope.statistics.directions import unit_moments
 from isotrope.statistics.saved_arrays import LARGEST, LARGEST_SQUARE, MOST, refuse_unless, require, require_counts
 from isotrope.statistics.tridiagonal import spectra
+from isotrope.statistics.usable_rows import Block
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -73,7 +73,7 @@ class Moments:
     unit_scatter: Σ‖u − unit_mean‖². energy: Σ‖x‖². zero, nonfinite: rows left out. resolution: machine
     epsilon of the coarsest product taken (float32 in fast precision).
 
-    >>> from isotrope.statistics.block import block
+    >>> from isotrope.statistics.usable_rows import block
     >>> a, b = Moments.of(block(np.eye(2))), Moments.of(block(np.array([[2.0, 2.0]])))
     >>> (a + b).n, (a + b).mean.tolist()
     (3, [1.0, 1.0])

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, MergeError
-from isotrope.statistics.block import Block, block
 from isotrope.statistics.neighbours import Neighbours, nearest, without
 from isotrope.statistics.pairs import log_kernel_sums
 from isotrope.statistics.saved_arrays import LARGEST, require
+from isotrope.statistics.usable_rows import Block, block
 
 Matrix = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import MergeError
 from isotrope.sources.batch import Rows
-from isotrope.statistics.block import Block, block
+from isotrope.statistics.usable_rows import Block, block
 
 #: Rows of each kind that are kept by name.
 KEPT = 16

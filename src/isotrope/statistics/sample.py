@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError, MergeError
 from isotrope.sources.batch import Rows
-from isotrope.statistics.block import Block, block
-from isotrope.statistics.half_rows import decode_rows, encode_rows
+from isotrope.statistics.float16_rows import decode_rows, encode_rows
 from isotrope.statistics.hashing import mix
 from isotrope.statistics.saved_arrays import LARGEST, MOST, refuse_unless, require
 from isotrope.statistics.spectra import SequenceSpectra
+from isotrope.statistics.usable_rows import Block, block
 
 _OPTIONAL = ("token", "position", "special")
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from isotrope.errors import MergeError
-from isotrope.statistics.block import Block
 from isotrope.statistics.saved_arrays import MOST, refuse_unless, require, require_counts
+from isotrope.statistics.usable_rows import Block
 
 #: The counts and the sums in the order in which they are saved.
 _COUNTS = ("count", "directed", "rows")

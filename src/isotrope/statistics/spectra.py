@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from isotrope.errors import MergeError
 from isotrope.sources.batch import Rows
-from isotrope.statistics.block import Block
 from isotrope.statistics.saved_arrays import LARGEST_SQUARE, MOST, refuse_unless, require, require_counts
+from isotrope.statistics.usable_rows import Block
 
 Vector = NDArray[np.float64]
 

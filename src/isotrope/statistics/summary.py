@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, MergeError
-from isotrope.sources.batch import Batch, Layer, Rows
-from isotrope.statistics.block import block, on_cpu_as_numpy
+from isotrope.layers import Layer
+from isotrope.sources.batch import Batch, Rows
 from isotrope.statistics.moments import Moments, gram
 from isotrope.statistics.row_lengths import RowLengths
 from isotrope.statistics.sample import Sample
@@ -22,6 +22,7 @@ from isotrope.statistics.saved_arrays import damaged, refuse_unless
 from isotrope.statistics.sequences import SequenceStatistics
 from isotrope.statistics.token_tables import TokenTables
 from isotrope.statistics.tokens import TokenStatistics
+from isotrope.statistics.usable_rows import block, on_cpu_as_numpy
 
 #: More groups than this are surely a column of ids or of texts, not of groups.
 MOST_GROUPS = 1_000

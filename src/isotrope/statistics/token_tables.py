@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import MergeError, StoreError
-from isotrope.statistics.half_rows import decode_rows, encode_rows
+from isotrope.statistics.float16_rows import decode_rows, encode_rows
 from isotrope.statistics.saved_arrays import LARGEST_SQUARE, refuse_unless, require
 from isotrope.statistics.saved_arrays import MOST as MOST_COUNTED
 from isotrope.statistics.tokens import Index, TokenStatistics, TokenTable, require_types

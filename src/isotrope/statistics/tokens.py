@@ -13,8 +13,8 @@ from scipy import sparse
 
 from isotrope.errors import InputError, MergeError
 from isotrope.sources.batch import Types
-from isotrope.statistics.block import Block
 from isotrope.statistics.saved_arrays import LARGEST, LARGEST_SQUARE, MOST, refuse_unless, require
+from isotrope.statistics.usable_rows import Block
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]

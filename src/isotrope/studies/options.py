@@ -13,17 +13,17 @@ from typing import Any
 
 from isotrope.errors import InputError
 from isotrope.findings import Findings
-from isotrope.measures.cost import duration
 from isotrope.pipeline import Progress, choose, scan_source
-from isotrope.planning import plan
+from isotrope.plan import plan
+from isotrope.readings.cost import duration
+from isotrope.runs.run import Run
 from isotrope.sources.batch import Source
-from isotrope.sources.corpora import open_corpus
-from isotrope.sources.inputs import Input
-from isotrope.sources.media import open_media
-from isotrope.sources.modality import WORDS
-from isotrope.sources.models import EMBEDDED, can_read
-from isotrope.store import Run
-from isotrope.studies.carrying_out import slug
+from isotrope.sources.corpora.corpus import open_corpus
+from isotrope.sources.input import Input
+from isotrope.sources.media.corpus import open_media
+from isotrope.sources.models.load import EMBEDDED, can_read
+from isotrope.sources.models.modality import WORDS
+from isotrope.studies.runner import slug
 
 #: Texts of a quick study.
 QUICK_TEXTS = 1_000

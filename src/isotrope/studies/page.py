@@ -10,8 +10,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from isotrope.report.page import policy, rendered, style_sheet
-from isotrope.store import inside
+from isotrope.report.html import policy, rendered, style_sheet
+from isotrope.runs.run import inside
 from isotrope.studies.result import OUTCOMES, Drawn, Outcome, Part, Study, Table, plain
 
 #: Rows of a long table that the page shows, and the most that it shows of a short one; the files hold all.

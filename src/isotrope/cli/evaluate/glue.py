@@ -1,0 +1,168 @@
+"""isotrope evaluate glue: fine-tuning with and without SoftDecay, over seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from isotrope.cli import space_options as space
+from isotrope.cli.evaluate.text import listed, points
+
+if TYPE_CHECKING:
+    from isotrope.finetuning.result import GlueDifference, GlueEvaluation
+
+_TRAINING = "Training"
+
+
+def glue(
+    model: Annotated[
+        str | None, typer.Option(help="Hub id or folder.", show_default="embedded all-MiniLM-L6-v2")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the tasks, e.g. with rte/train.tsv.", show_default="$ISOTROPE_DATA, or the hub"),
+    ] = None,
+    tasks: Annotated[
+        str | None,
+        typer.Option(help="cola, sst2, mrpc, qnli, rte, mnli, qqp, stsb.", show_default="all there are"),
+    ] = None,
+    methods: Annotated[
+        str, typer.Option(help="Beside base: softdecay, expdecay, sbert, bert-ct, simcse, simcse+softdecay.")
+    ] = "softdecay",
+    alpha: Annotated[str, typer.Option(help="α's that SoftDecay begins with.")] = "-0.2,-0.5,-0.8",
+    seeds: Annotated[int, typer.Option(help="How many.")] = 5,
+    seed: Annotated[int, typer.Option(help="The first one.")] = 0,
+    epochs: Annotated[int, typer.Option(help="At most.", rich_help_panel=_TRAINING)] = 3,
+    batch_size: Annotated[int, typer.Option(help="Rows in a step.", rich_help_panel=_TRAINING)] = 32,
+    learning_rate: Annotated[float, typer.Option(help="Of the model.", rich_help_panel=_TRAINING)] = 2e-5,
+    softdecay_learning_rate: Annotated[float, typer.Option(help="Of α.", rich_help_panel=_TRAINING)] = 2e-3,
+    max_length: Annotated[int, typer.Option(help="Tokens at which texts are cut.", rich_help_panel=_TRAINING)] = 128,
+    patience: Annotated[
+        int, typer.Option(help="Epochs without a better held-out score before it stops.", rich_help_panel=_TRAINING)
+    ] = 2,
+    train_rows: Annotated[
+        int | None, typer.Option(help="Training rows to use.", show_default="all", rich_help_panel=_TRAINING)
+    ] = None,
+    revision: space.Revision = None,
+    device: space.Device = "auto",
+    trust_remote_code: space.TrustRemoteCode = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder that keeps each finished run.", show_default=False)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the runs of the folder.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Show what the folder holds, and train nothing.")] = False,
+    json: space.Json = False,
+) -> None:
+    """Fine-tune on tasks of GLUE plainly and by other methods, and say whether they differ beyond seeds' chance."""
+    given = locals()
+    from isotrope.cli.output import echo, echo_json
+    from isotrope.errors import InputError
+
+    if output is None and (show or resume):
+        raise InputError(f"got --{'show' if show else 'resume'} without a folder; name it with -o.")
+    if show:
+        from isotrope.finetuning.result import GlueEvaluation
+
+        found = GlueEvaluation.read(str(output))
+    else:
+        from isotrope.cli.interrupts import advise_on_folder, advise_when_stopped
+        from isotrope.cli.terminal import Bar, warnings_told
+        from isotrope.finetuning.glue import evaluate_glue
+        from isotrope.finetuning.runs import RUNS
+
+        options = {name: given[name] for name in given if name not in ("tasks", "methods", "alpha", "show", "json")}
+        advise = advise_when_stopped(lambda: advise_on_folder(output, f"{RUNS}/*.json"))
+        with advise, Bar(quiet=json) as bar, warnings_told():
+            found = evaluate_glue(
+                **options,
+                tasks=None if tasks is None else listed(tasks),
+                methods=listed(methods),
+                alphas=_numbers(alpha),
+                progress=bar,
+            )
+    if json:
+        echo_json(found.to_json())
+        return
+    _show(found)
+    if output is not None and not show:
+        echo(f"\nResults: {output}/ (glue.json, scores.csv, differences.csv, alphas.csv, spectra.csv, runs/)")
+
+
+def _numbers(text: str) -> list[float]:
+    from isotrope.errors import InputError
+
+    try:
+        return [float(part) for part in listed(text)]
+    except ValueError:
+        raise InputError(f"got --alpha {text!r}, expected numbers with commas between, such as -0.2,-0.5.") from None
+
+
+def _show(found: GlueEvaluation) -> None:
+    """A line for each score and method, what changes in words, and where α and the spectrum went."""
+    from isotrope.cli.output import console
+    from isotrope.cli.tables import Column, print_table
+
+    out = console()
+    settings = found.runs[0].settings
+    out.print(f"{settings['model']}, fine-tuned", style="bold")
+    words = (
+        f"Scores × 100 on validation rows, mean over seeds and deviation; at most {settings['epochs']} epochs, batches "
+        f"of {settings['batch_size']}, rate {settings['learning_rate']:g}; epoch and α chosen on held-out rows."
+    )
+    out.print(words, style="dim", soft_wrap=True)
+    numbers = {"seeds": 4, "mean": 0, "± sd": 2, "against base": 0, "95 % interval": 3, "p": 5, "Holm": 1}
+    columns = [Column("task"), Column("score"), Column("method", wraps=24)]
+    columns += [Column(title, right=True, rank=rank) for title, rank in numbers.items()]
+    rows = []
+    to_base = {(d.task, d.metric, d.method): d for d in found.differences if d.against == "base"}
+    last = ("", "")
+    for score in found.scores:
+        line = (score.task, score.metric)
+        names = line if line != last else ("", "")
+        last = line
+        cells = (str(score.n), points(score.mean), points(score.deviation))
+        rows.append([*names, score.method, *cells, *_cells(to_base.get((*line, score.method)))])
+    print_table(out, columns, rows)
+    if found.differences:
+        count = sum(d.reason is None for d in found.differences)
+        legend = f"* p below 0.05 (paired t-test over seeds) after Holm's correction for {count} comparisons."
+        out.print(legend, style="dim", soft_wrap=True)
+    for d in found.differences:
+        if d.against != "base":
+            out.print(f"{d.task}, {d.metric}: {d.method} against {d.against}: {', '.join(_cells(d))}.", soft_wrap=True)
+    for line_of_words in _paths(found):
+        out.print(line_of_words, style="dim", soft_wrap=True)
+
+
+def _cells(d: GlueDifference | None) -> tuple[str, str, str, str]:
+    """A difference, its interval and p-values."""
+    if d is None:
+        return ("",) * 4
+    star = "*" if d.significant else ""
+    interval = f"{points(d.low, sign=True)} to {points(d.high, sign=True)}"
+    return f"{points(d.difference, sign=True)}{star}", interval, _p(d.p), _p(d.p_corrected)
+
+
+def _p(value: float) -> str:
+    return f"{value:.2g}" if value == value else "-"
+
+
+def _paths(found: GlueEvaluation) -> list[str]:
+    """Where α went, and what became of the spectrum, by task and method."""
+    lines = []
+    groups: dict[tuple[str, str], list[dict[str, float]]] = {}
+    for run in found.runs:
+        facts = {"from": run.spectra["pretrained"]["median"], "to": run.spectra["trained"]["median"]}
+        if run.alphas:
+            facts |= {"first": run.alphas[0][1], "last": run.alphas[-1][1]}
+        groups.setdefault((run.task, run.method), []).append(facts)
+    for (task, method), some in groups.items():
+        mean = {name: sum(facts[name] or 0.0 for facts in some) / len(some) for name in some[0]}
+        path = f"α from {mean['first']:.3f} to {mean['last']:.3f}, " if "last" in mean else ""
+        lines.append(
+            f"{task}, {method}: {path}median singular value within a sequence (of the largest) "
+            f"{mean['from']:.3f} before training, {mean['to']:.3f} after."
+        )
+    return lines

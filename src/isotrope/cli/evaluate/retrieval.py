@@ -1,0 +1,128 @@
+"""isotrope evaluate retrieval: search without and with repairs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from isotrope.cli import engine_options
+from isotrope.cli import space_options as space
+from isotrope.cli.evaluate.text import changed, fitted_words, in_words, listed, points
+
+if TYPE_CHECKING:
+    from isotrope.evaluation.retrieval_result import RetrievalEvaluation
+
+_ROWS = "Rows"
+
+#: Columns of the table: score and heading.
+_COLUMNS = (
+    ("recall_at_10", "recall@10"),
+    ("recall_at_100", "recall@100"),
+    ("mrr_at_10", "MRR@10"),
+)
+
+
+def retrieval(
+    data: Annotated[Path, typer.Option(help="Folder with corpus.jsonl, queries.jsonl and qrels, as of BEIR.")],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Hub id, folder, GGUF or ONNX file.", show_default="embedded all-MiniLM-L6-v2", rich_help_panel=_ROWS
+        ),
+    ] = None,
+    split: Annotated[str, typer.Option(help="Which judgements: the name of a file in qrels.")] = "test",
+    repair: Annotated[
+        str, typer.Option(help="softdecay, softdecay:alpha=-0.2, whitening:strength=0.5, folders; with commas between.")
+    ] = "none",
+    fit_text: Annotated[
+        str, typer.Option(help="Text that repairs are fitted on: a file, or own, the documents.")
+    ] = "own",
+    query_prompt: Annotated[str, typer.Option(help="Before each query, e.g. 'query: '.", rich_help_panel=_ROWS)] = "",
+    document_prompt: Annotated[
+        str, typer.Option(help="Before each document, e.g. 'passage: '.", rich_help_panel=_ROWS)
+    ] = "",
+    layers: Annotated[
+        str, typer.Option(help="Averaged, e.g. 1,-1.", show_default="last", rich_help_panel=_ROWS)
+    ] = "all",
+    pooling: Annotated[
+        str | None,
+        typer.Option(
+            help="mean, cls, last, max, first+last, sbert-wk, mean:1+-1.",
+            show_default="mean, or a sentence model's own",
+            rich_help_panel=_ROWS,
+        ),
+    ] = None,
+    special_tokens: Annotated[
+        str, typer.Option(help="keep or drop tokens that the tokenizer adds.", rich_help_panel=_ROWS)
+    ] = "keep",
+    revision: space.Revision = None,
+    gguf_file: space.GgufFile = None,
+    max_length: space.MaxLength = None,
+    batch_size: space.BatchSize = None,
+    device: space.Device = "auto",
+    trust_remote_code: space.TrustRemoteCode = False,
+    engine: engine_options.Engine = "local",
+    address: engine_options.Address = None,
+    workers: engine_options.Workers = None,
+    gpus_per_worker: engine_options.GpusPerWorker = 0.0,
+    seed: Annotated[int, typer.Option(help="Of resamples and swaps.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write, .json or .csv.", show_default=False)
+    ] = None,
+    json: space.Json = False,
+) -> None:
+    """Search documents by cosine for the answers to queries, and say whether repairs help."""
+    given = locals()
+    from isotrope.cli.evaluate.result_files import refuse_result_file, write_result
+    from isotrope.cli.output import echo, echo_json
+    from isotrope.cli.terminal import Bar, warnings_told
+    from isotrope.evaluation.retrieval import evaluate_retrieval
+
+    refuse_result_file(output)
+    options = {name: value for name, value in given.items() if name not in ("repair", "output", "json")}
+    with Bar(quiet=json) as bar, warnings_told():
+        found = evaluate_retrieval(**options, repairs=listed(repair), progress=bar)
+    if output is not None:
+        write_result(output, found)
+    if json:
+        echo_json(found.to_json())
+        return
+    _show(found)
+    if output is not None:
+        echo(f"\nWritten to {output}.")
+
+
+def _show(found: RetrievalEvaluation) -> None:
+    """A line for each repair, and in words what the repairs change."""
+    from isotrope.cli.output import console
+    from isotrope.cli.tables import Column, print_table
+
+    out = console()
+    first = found.scores[0]
+    fitted = fitted_words((score.fitted_on for score in found.scores), "the documents")
+    out.print(f"{first.model}, layers {first.layers}, pooling {first.pooling}", style="bold")
+    what = f"{first.n:,} queries over {found.documents:,} documents of {first.set}, by cosine, scores × 100{fitted}."
+    out.print(what, style="dim", soft_wrap=True)
+    changes = {(d.metric, d.repair): d for d in found.differences}
+    columns = [Column("repair"), Column("nDCG@10", right=True), Column("95 % interval", right=True, rank=1)]
+    columns += [Column(heading, right=True, rank=2 + place) for place, (_, heading) in enumerate(_COLUMNS)]
+    rows = []
+
+    def cell(metric: str, repair: str, value: float) -> str:
+        change = changes.get((metric, repair))
+        return f"{points(value)} {'' if change is None else changed(change):>9}"
+
+    for score in found.scores:
+        main = cell("ndcg_at_10", score.repair, score.ndcg_at_10)
+        rest = [cell(metric, score.repair, getattr(score, metric)) for metric, _ in _COLUMNS]
+        rows.append([score.repair, main, f"{points(score.low)} to {points(score.high)}", *rest])
+    print_table(out, columns, rows)
+    if changes:
+        legend = f"* differs beyond chance: p below 0.05 after Holm's correction for {len(changes)} comparisons."
+        out.print(legend, style="dim", soft_wrap=True)
+    for score in found.scores[1:]:
+        out.print(f"nDCG@10, {in_words(changes['ndcg_at_10', score.repair])}", soft_wrap=True)
+    for note in found.notes:
+        out.print(f"{note}.", style="dim", soft_wrap=True)

@@ -1,0 +1,151 @@
+"""isotrope evaluate sts: sentence similarity without and with repairs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from isotrope.cli import engine_options
+from isotrope.cli import space_options as space
+from isotrope.cli.evaluate.text import changed, fitted_words, in_words, listed, points
+
+if TYPE_CHECKING:
+    from isotrope.evaluation.sts_result import StsEvaluation
+
+_ROWS = "Rows"
+
+
+def sts(
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Hub id, folder, GGUF or ONNX file.", show_default="embedded all-MiniLM-L6-v2", rich_help_panel=_ROWS
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the sets, e.g. with sts-b-test.csv.", show_default="$ISOTROPE_DATA, or the hub"),
+    ] = None,
+    sets: Annotated[
+        str | None, typer.Option(help="sts-b, sickr, sts12 to sts16, sts12.MSRpar.", show_default="all there are")
+    ] = None,
+    repair: Annotated[
+        str, typer.Option(help="softdecay, softdecay:alpha=-0.2, whitening:strength=0.5, folders; with commas between.")
+    ] = "none",
+    fit_text: Annotated[
+        str, typer.Option(help="Text that repairs are fitted on: a file, or own, each set's sentences.")
+    ] = "own",
+    protocol: Annotated[
+        str, typer.Option(help="concatenated (all pairs of a set at once) or paper (mean over a year's subsets).")
+    ] = "concatenated",
+    layers: Annotated[
+        str | None,
+        typer.Option(
+            help="Averaged, e.g. 1,-1.", show_default="last; 1,-1 for the protocol paper", rich_help_panel=_ROWS
+        ),
+    ] = None,
+    pooling: Annotated[
+        str | None,
+        typer.Option(
+            help="mean, cls, last, max, weightedmean, first+last, sbert-wk, mean:1+-1.",
+            show_default="mean, or a sentence model's own",
+            rich_help_panel=_ROWS,
+        ),
+    ] = None,
+    special_tokens: Annotated[
+        str, typer.Option(help="keep or drop tokens that the tokenizer adds.", rich_help_panel=_ROWS)
+    ] = "keep",
+    revision: space.Revision = None,
+    gguf_file: space.GgufFile = None,
+    max_length: space.MaxLength = None,
+    batch_size: space.BatchSize = None,
+    device: space.Device = "auto",
+    trust_remote_code: space.TrustRemoteCode = False,
+    engine: engine_options.Engine = "local",
+    address: engine_options.Address = None,
+    workers: engine_options.Workers = None,
+    gpus_per_worker: engine_options.GpusPerWorker = 0.0,
+    seed: Annotated[int, typer.Option(help="Of resamples and swaps.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write, .json or .csv.", show_default=False)
+    ] = None,
+    json: space.Json = False,
+) -> None:
+    """Correlate cosines of sentence pairs with what people said, and say whether repairs help."""
+    given = locals()
+    from isotrope.cli.evaluate.result_files import refuse_result_file, write_result
+    from isotrope.cli.output import echo, echo_json
+    from isotrope.cli.terminal import Bar, warnings_told
+    from isotrope.evaluation.sts import evaluate_sts
+
+    refuse_result_file(output)
+    options = {name: value for name, value in given.items() if name not in ("sets", "repair", "output", "json")}
+    with Bar(quiet=json) as bar, warnings_told():
+        found = evaluate_sts(
+            **options, sets=None if sets is None else listed(sets), repairs=listed(repair), progress=bar
+        )
+    if output is not None:
+        write_result(output, found)
+    if json:
+        echo_json(found.to_json())
+        return
+    _show(found)
+    if output is not None:
+        echo(f"\nWritten to {output}.")
+
+
+def _show(found: StsEvaluation) -> None:
+    """A line for each set, a column for each repair, and in words what the repairs change over all."""
+    from isotrope.cli.output import console
+    from isotrope.cli.tables import Column, print_table
+
+    out = console()
+    first = found.scores[0]
+    fitted = fitted_words((score.fitted_on for score in found.scores), "each set's own sentences")
+    changes = {(d.set, d.repair): d for d in found.differences if d.metric == "spearman"}
+    repairs = list(dict.fromkeys(score.repair for score in found.scores))
+    out.print(f"{first.model}, layers {first.layers}, pooling {first.pooling}", style="bold")
+    out.print(f"Spearman × 100 of cosines, {_SCORING[found.protocol]}{fitted}.", style="dim", soft_wrap=True)
+    columns = [Column("set"), Column("pairs", right=True, rank=2), Column("no repair", right=True)]
+    columns += [Column("95 % interval", right=True, rank=1), *(Column(name, right=True) for name in repairs[1:])]
+    rows = []
+    by = {(score.set, score.repair): score for score in found.scores}
+    for name in dict.fromkeys(score.set for score in found.scores):
+        raw = by[name, repairs[0]]
+        cells = [name, f"{raw.n:,}", points(raw.spearman), f"{points(raw.low)} to {points(raw.high)}"]
+        for repair in repairs[1:]:
+            cells.append(f"{points(by[name, repair].spearman)} {changed(changes[name, repair]):>9}")
+        rows.append(cells)
+    print_table(out, columns, rows, ["bold" if cells[0] == found.scores[-1].set else None for cells in rows])
+    if changes:
+        out.print(_legend(found), style="dim", soft_wrap=True)
+    for repair in repairs[1:]:
+        out.print(in_words(changes[found.scores[-1].set, repair]), soft_wrap=True)
+    for line in _notes(found):
+        out.print(line, style="dim", soft_wrap=True)
+
+
+_SCORING = {
+    "concatenated": "one correlation over all pairs of a set (protocol concatenated)",
+    "paper": "the plain mean over a year's subsets (protocol paper)",
+}
+
+
+def _legend(found: StsEvaluation) -> str:
+    count = sum(d.reason is None for d in found.differences)
+    return f"* differs beyond chance: p below 0.05 after Holm's correction for {count} comparisons, Pearson's too."
+
+
+def _notes(found: StsEvaluation) -> list[str]:
+    """What was left out, and what is undefined."""
+    lines = [
+        f"left out of {name}: " + ", ".join(f"{count:,} pairs {why}" for why, count in reasons.items()) + "."
+        for name, reasons in found.left_out.items()
+    ]
+    reasons: dict[str, list[str]] = {}
+    for score in found.scores:
+        if score.reason:
+            reasons.setdefault(score.reason, []).append(f"{score.set} with {score.repair}")
+    return lines + [f"undefined: {', '.join(names)}: {reason}." for reason, names in reasons.items()]

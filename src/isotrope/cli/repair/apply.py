@@ -1,0 +1,177 @@
+"""isotrope repair apply: repair every row of a file, a store or a model, into a file or back into the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from isotrope.cli import engine_options
+from isotrope.cli import space_options as space
+
+if TYPE_CHECKING:
+    from isotrope.sources.batch import Source
+    from isotrope.sources.vectors.stores.address import Address
+    from isotrope.sources.vectors.stores.store import Store
+
+#: Endings of files that are tables.
+TABLES = (".parquet", ".arrow", ".feather", ".ipc")
+
+
+def apply(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A saved repair.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="New file (.npy, .parquet, .safetensors), or new place in the store.")
+    ],
+    input: Annotated[str | None, typer.Argument(help="Vectors, a text, or a model; found out from its kind.")] = None,
+    model: space.Model = None,
+    revision: space.Revision = None,
+    text: space.Text = None,
+    vectors: space.Vectors = None,
+    column: space.Column = None,
+    output_column: Annotated[
+        str | None, typer.Option(help="Name of the repaired vectors in a store.", show_default=False)
+    ] = None,
+    normalize: Annotated[
+        str | None,
+        typer.Option(
+            help="Divide rows by their length: input, output, both; none for never.",
+            show_default="as the repair was fitted",
+        ),
+    ] = None,
+    allow_mismatch: Annotated[
+        bool, typer.Option("--allow-mismatch", help="Repair rows too that are unlike those of the fit.")
+    ] = False,
+    split: space.Split = None,
+    pooling: space.Pooling = None,
+    layer: space.OneLayer = None,
+    max_length: space.MaxLength = None,
+    batch_size: space.BatchSize = None,
+    device: space.Device = "auto",
+    trust_remote_code: space.TrustRemoteCode = False,
+    engine: engine_options.Engine = "local",
+    address: engine_options.Address = None,
+    workers: engine_options.Workers = None,
+    gpus_per_worker: engine_options.GpusPerWorker = 0.0,
+    json: space.Json = False,
+) -> None:
+    """Apply a saved repair to rows, in their order and in constant memory, and write them.
+
+    float32 stays float32. What is written is there whole or not at all, and nothing is written over.
+    """
+    given = locals()
+    from isotrope.cli.engine_text import engine_words
+    from isotrope.cli.output import console, echo_json, warn
+    from isotrope.cli.terminal import Bar
+    from isotrope.engines.engine import engine_of
+    from isotrope.errors import InputError
+    from isotrope.repairs import apply_to_file, apply_to_store, load_repair
+    from isotrope.repairs.unit_length import refuse_way
+    from isotrope.sources.progress import watched
+    from isotrope.sources.vectors.stores.address import parse
+    from isotrope.storage.files import remove_leftovers_of
+    from isotrope.storage.locks import claimed
+    from isotrope.storage.row_files import refuse_target
+
+    place = parse(output)
+    if place is None:
+        refuse_target(Path(output))
+        if output_column is not None:
+            raise InputError(f"--output-column ({output_column!r}) is for stores; leave it out for a file.")
+    elif engine != "local":
+        raise InputError(f"{place} is in a store, and stores are written with --engine local, not {engine}; use that.")
+    fitted = load_repair(folder)
+    if normalize is not None:
+        refuse_way(normalize)
+    with nullcontext() if place else claimed(output), Bar(quiet=json) as bar:  # stores keep their names themselves
+        if place is None:
+            remove_leftovers_of(Path(output))
+        bar("opening", 0, None)
+        with space.open_space(given, precision="fast", in_order=True) as source:
+            notes = list(differences(fitted.fitted_on_, source.describe()))
+            if fitted.fit_check_ is None and not allow_mismatch:
+                notes.append("the repair does not say how long the rows of its fit were, so these are not compared")
+            how: dict[str, Any] = {"normalize": normalize, "allow_mismatch": allow_mismatch}
+
+            def tell(done: int, total: int | None) -> None:
+                bar(f"repairing {source.unit}", done, total)
+
+            where = output
+            if place is None:
+                notes += lost_columns(source, output)
+                rows = apply_to_file(fitted, watched(source, tell), output, **how)
+            else:
+                store = same_store(source, place)
+                target = store.target(place, output_column, fitted.map_.columns)
+                where = target.words
+                rows = apply_to_store(fitted, store, target, tell, **how)
+                if store.left_out:
+                    notes.append(f"{store.left_out:,} rows without a vector were left out")
+            engine_used = engine_of(source)
+    if json:
+        import json as library
+
+        columns = fitted.map_.columns
+        document = {
+            "repair": fitted.name,
+            "output": where if place is None else str(place),
+            "rows": rows,
+            "columns": columns,
+            "notes": notes,
+            "engine": engine_used,
+        }
+        echo_json(library.dumps(document, indent=1, ensure_ascii=False))
+        return
+    for note in notes:
+        warn(note)
+    console().print(
+        f"{rows:,} rows of {fitted.map_.columns} columns in {where}, repaired by {fitted!r}.", soft_wrap=True
+    )
+    for line in engine_words(engine_used, {}):
+        console().print(line, style="dim", soft_wrap=True)
+
+
+def same_store(source: Source, target: Address) -> Store:
+    """The store that rows are from, where repaired ones can go back to."""
+    from isotrope.errors import InputError
+
+    store: Store | None = getattr(source, "store", None)
+    if store is None or store.address.kind != target.kind:
+        raise InputError(
+            f"{target} takes repaired vectors of its own kind of store alone, with what belongs to each; "
+            "write these to a file (.npy, .parquet, .safetensors)."
+        )
+    return store
+
+
+def lost_columns(source: Source, output: str) -> Iterator[str]:
+    """What stands beside the rows and is not written with them."""
+    columns, suffix = getattr(source, "columns", None), Path(output).suffix.lower()
+    if columns is not None and columns.names and suffix != ".parquet":
+        names = ", ".join(columns.names[:12]) + (" and others" if len(columns.names) > 12 else "")
+        yield f"the columns {names} have no place in a {suffix} file and were left out; a .parquet file keeps them"
+    files = [str(file.get("path", "")) for file in source.describe().get("files", [])]
+    if columns is None and suffix == ".parquet" and any(file.endswith(TABLES) for file in files):
+        yield "only the vectors were written; --engine local keeps the other columns of one kind of table"
+
+
+def differences(fitted_on: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[str]:
+    """Where rows of a model are not of the kind that a repair was fitted on.
+
+    >>> list(differences({"sources": [{"model": "bert", "pooling": "mean"}]}, {"model": "bert", "pooling": None}))
+    ['the repair was fitted with pooling mean, these rows have pooling none']
+    """
+    for before in fitted_on.get("sources", []):
+        if before.get("model") is None or source.get("model") is None:
+            continue
+        for key in ("model", "layers", "pooling"):
+            old, new = (_words(facts.get(key)) for facts in (before, source))
+            if old != new:
+                yield f"the repair was fitted with {key} {old}, these rows have {key} {new}"
+
+
+def _words(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value or "none")

@@ -1,0 +1,184 @@
+"""isotrope repair show: what a saved repair does, before it is applied to anything."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from isotrope.cli import space_options as space
+
+if TYPE_CHECKING:
+    from isotrope.repairs import Repair
+    from isotrope.repairs.effects.before_after import BeforeAfter
+
+_WHAT = "What to show"
+
+#: Directions drawn at most, the strongest and ever sparser ones below.
+_LINES = 14
+
+
+def show(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A saved repair.")],
+    input: Annotated[
+        str | None,
+        typer.Argument(
+            help="Rows to try it on, or a scan's run folder; every measure and old cut-offs need them.",
+            show_default="moments fitted on",
+        ),
+    ] = None,
+    measures: Annotated[
+        str | None,
+        typer.Option(help="Groups or names, see isotrope catalogue.", show_default="all", rich_help_panel=_WHAT),
+    ] = None,
+    sample: Annotated[int, typer.Option(help="Rows that are repaired to try it.", rich_help_panel=_WHAT)] = 5_000,
+    seed: Annotated[int, typer.Option(help="Which rows, and pairs of rows.", rich_help_panel=_WHAT)] = 0,
+    model: space.Model = None,
+    revision: space.Revision = None,
+    text: space.Text = None,
+    vectors: space.Vectors = None,
+    column: space.Column = None,
+    split: space.Split = None,
+    pooling: space.Pooling = None,
+    layer: space.OneLayer = None,
+    max_length: space.MaxLength = None,
+    batch_size: space.BatchSize = None,
+    device: space.Device = "auto",
+    trust_remote_code: space.TrustRemoteCode = False,
+    json: space.Json = False,
+) -> None:
+    """Show what a repair does: its gains, and every measure before and after it."""
+    given = locals()
+    from isotrope.cli.output import echo_json
+    from isotrope.cli.repair.fit import facts
+    from isotrope.cli.terminal import Bar
+    from isotrope.repairs import Affine, load_repair, saved_summary
+    from isotrope.repairs.effects.before_after import before_after
+    from isotrope.runs.run import Run
+    from isotrope.sources.progress import Watched
+
+    fitted = load_repair(folder)
+    table: BeforeAfter | None = None
+    if input is not None and Run(input).finished:
+        space.refuse_reading(given, f"the run {input!r}")
+        summary = saved_summary(input, space.run_layer(input, layer)[0])
+        with Bar(quiet=json) as bar:
+            table = before_after(fitted, summary, measures, sample=sample, seed=seed, progress=bar)
+    elif any(given[name] is not None for name in ("input", "model", "text", "vectors")):
+        with Bar(quiet=json) as bar:
+            bar("opening", 0, None)
+            with space.open_space(given) as source:
+                rows = Watched(source, lambda done, total: bar(f"reading {source.unit}", done, total))
+                table = before_after(fitted, rows, measures, sample=sample, seed=seed, progress=bar)
+    else:
+        space.refuse_reading(given, "showing a repair without rows", "layer")
+        if isinstance(fitted.map_, Affine) or measures is not None:
+            table = before_after(fitted, measures=measures, seed=seed)
+    if json:
+        import json as library
+
+        document = facts(fitted) | {"spectrum": None, "gains": None} | _spectrum(fitted)
+        document |= {"effects": None if table is None else table.to_dict()}
+        echo_json(library.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+    else:
+        _print(fitted, table, folder)
+
+
+def _spectrum(fitted: Repair) -> dict[str, Any]:
+    """The strength of each direction and what it is multiplied by, where a repair has such."""
+    from isotrope.repairs.linear import LinearRepair
+
+    if not isinstance(fitted, LinearRepair):
+        return {}
+    return {"spectrum": fitted.spectrum_.tolist(), "gains": fitted.gains_.tolist()}
+
+
+def _print(fitted: Repair, table: BeforeAfter | None, folder: Path) -> None:
+    from rich.text import Text
+
+    from isotrope.cli.output import console
+    from isotrope.cli.repair.fit import described, print_safety
+
+    out = console()
+    title = Text.assemble((repr(fitted), "bold"), f"  {fitted.map_.width} to {fitted.map_.columns} columns")
+    out.print(title)
+    out.print(described(fitted.fitted_on_), style="dim", soft_wrap=True)
+    print_safety(out, fitted)
+    if spectrum := _spectrum(fitted):
+        _print_gains(out, spectrum["spectrum"], spectrum["gains"])
+    if table is None:
+        out.print(f"\nWhat it does depends on each row: isotrope repair show {folder} INPUT tries it on rows.")
+        return
+    _print_changes(out, table)
+    if table.sampled:
+        _print_cutoffs(out, table)
+    else:
+        out.print(
+            f"\nAll measures, and what old cosine cut-offs become: isotrope repair show {folder} INPUT.", style="dim"
+        )
+
+
+def directions_shown(count: int, lines: int = _LINES) -> list[int]:
+    """Directions to draw: the first, the last, and ever sparser ones between.
+
+    >>> directions_shown(100, 6)
+    [0, 2, 5, 15, 39, 99]
+    """
+    if count <= lines:
+        return list(range(count))
+    places = (round(math.exp(math.log(count) * i / (lines - 1))) - 1 for i in range(lines))
+    return sorted(set(places))
+
+
+def _print_gains(out: Any, spectrum: list[float], gains: list[float]) -> None:
+    """A line for some directions: strength before, gain, strength after, both drawn to one scale each."""
+    from isotrope.cli.tables import Column, print_table
+    from isotrope.cli.terminal import bar, bar_width, number
+
+    after = [strength * gain for strength, gain in zip(spectrum, gains, strict=True)]
+    largest, largest_after = (max(map(abs, values), default=0.0) or 1.0 for values in (spectrum, after))
+    columns = [Column("direction", right=True), Column("strength", rank=1), Column("gain", right=True), Column("after")]
+    wide, rows = bar_width(out), []
+    for i in directions_shown(len(spectrum)):
+        before = f"{number(spectrum[i]):>9} {bar(spectrum[i] / largest, wide)}"
+        changed = f"{number(after[i]):>9} {bar(abs(after[i]) / largest_after, wide)}"
+        rows.append([str(i + 1), before, f"× {number(gains[i])}", changed])
+    out.print()
+    print_table(out, columns, rows)
+
+
+def _print_changes(out: Any, found: BeforeAfter) -> None:
+    from isotrope.cli.tables import Column, print_table
+    from isotrope.cli.terminal import number
+
+    columns = [Column("measure", wraps=24), Column("before", right=True), Column("after", right=True)]
+    columns += [Column("better", rank=1), Column("how", wraps=16, rank=2)]
+    rows = []
+    for c in found.changes:
+        if math.isnan(c.before) and math.isnan(c.after):
+            continue
+        name = c.measure if c.variant == "definition" else f"{c.measure} ({c.variant})"
+        how = c.reason or (f"exact, {c.n:,} rows" if c.by == "moments" else f"{c.n:,} sampled rows")
+        rows.append([name, number(c.before), number(c.after), c.better or "", how])
+    out.print()
+    print_table(out, columns, rows)
+    if without := [c for c in found.changes if math.isnan(c.before) and math.isnan(c.after)]:
+        reasons = ", ".join(dict.fromkeys(f"{c.measure} ({c.reason})" for c in without))
+        out.print(f"without a value: {reasons}", style="dim", soft_wrap=True)
+
+
+def _print_cutoffs(out: Any, found: BeforeAfter) -> None:
+    from isotrope.cli.tables import Column, print_table
+    from isotrope.cli.terminal import fixed
+
+    titles = ("old cosine cut-off", "becomes", "pairs above", "of which the same pairs")
+    rows = []
+    for c in found.cutoffs:
+        kept = "-" if math.isnan(c.kept) else f"{c.kept:.0%}"
+        rows.append([f"{c.before:g}", fixed(c.after), f"{round(c.share * c.pairs):,}", kept])
+    out.print()
+    print_table(out, [Column(title, right=True) for title in titles], rows)
+    if found.cutoffs:
+        out.print(f"from {found.cutoffs[0].pairs:,} pairs of sampled rows, seed {found.seed}", style="dim")

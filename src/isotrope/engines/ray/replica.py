@@ -1,0 +1,222 @@
+"""What runs on the workers of a cluster: a replica of the source, which reads shards, and the merging of results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from uuid import uuid4
+
+from threadpoolctl import threadpool_limits
+
+from isotrope.errors import InputError, IsotropeError
+from isotrope.sources.batch import Batch, Sharded
+from isotrope.sources.corpora.corpus import open_corpus
+from isotrope.sources.input import Input
+from isotrope.sources.media.corpus import kind_of
+
+T = TypeVar("T")
+
+#: What is made of the batches of a shard; the second argument is what the sum so far tells, None where nothing.
+Made = Callable[[Iterable[Batch], Any], T]
+
+
+class Given(NamedTuple):
+    """A number that tells readings apart, a reference to the reading, and what is known of its source.
+
+    Ray brings the reading to a worker only where it is asked for, once, and not with every shard.
+    """
+
+    which: int
+    reading: Any
+    known: tuple[Any, ...] | None = None
+
+
+class Facts(NamedTuple):
+    """What became of a shard. units: read (rows, texts). ended: whether it lies beyond the end of the input.
+
+    life: of the worker that read it, another one after a restart. bad: why it was skipped, None where it was not.
+    """
+
+    units: int
+    ended: bool
+    life: str
+    bad: str | None
+
+
+class Replica:
+    """One worker: opens the source once, a model too, and reads the shards that it is given.
+
+    It is told what to read with every task, so that one that takes the place of a lost one needs to know nothing.
+    """
+
+    def __init__(self) -> None:
+        self._source: Sharded | None = None
+        self._which: int | None = None
+        self._life = uuid4().hex
+        # Said by us, before a model is loaded, because Ray counts threads by CPUs and the cluster may say otherwise.
+        os.environ["OMP_NUM_THREADS"] = "1"
+
+    def ping(self) -> str:
+        """Its life: who answers is there."""
+        return self._life
+
+    def _opened(self, given: Given) -> Sharded:
+        """The source of a reading, the one that is known; one of other texts by the same model keeps the model."""
+        if self._source is None or self._which != given.which:
+            import ray
+
+            reading: Input = ray.get(given.reading)
+            loaded = getattr(self._source, "loaded", None)
+            source = reading.open() if loaded is None else reading.rows_over(open_corpus(reading.text), loaded)
+            if given.known not in (None, known_of(source)):
+                self._source = None  # whoever asks again may find it as it was
+                raise InputError(
+                    f"a worker finds {_in_words(source)} and the first one found others: files have changed, or could "
+                    "not be opened for a moment; check them, and go on with --resume."
+                )
+            self._source, self._which = source, given.which
+        return self._source
+
+    def about(self, given: Given) -> dict[str, Any]:
+        """All that there is to know of the source without reading it."""
+        source = self._opened(given)
+        names = ("layers", "width", "total", "unit", "layer_names", "batch_rows", "dtype", "shard_size")
+        facts = {"described": source.describe(), "known": known_of(source)}
+        return {n: getattr(source, n) for n in names if hasattr(source, n)} | facts
+
+    def token_names(self, given: Given, tokens: Any) -> list[str] | None:
+        return self._opened(given).token_names(tokens)
+
+    def read(self, given: Given, make: Made[T], number: int, hint: Any, skip: bool) -> tuple[Facts, T]:
+        """What is made of one shard, whole or not at all. skip: one that cannot be read counts as empty."""
+        source = self._opened(given)
+        seen = _Seen(source.shard(number), source.unit)
+        try:
+            with threadpool_limits(1):
+                made = make(seen, hint)
+        except (MemoryError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            if not (skip and seen.reading):  # what cannot be made of rows that were read is no bad shard
+                raise _named(source, number, error) from error
+            return Facts(seen.units, False, self._life, _reason(error)), make(iter(()), hint)
+        return Facts(seen.units, not seen.batches, self._life, None), made
+
+
+class _Seen:
+    """The same batches, counted. reading: whether the next one is being read, and not one being used."""
+
+    def __init__(self, batches: Iterator[Batch], unit: str) -> None:
+        self._rest, self._unit = batches, unit
+        self.batches = self.units = 0
+        self.reading = False
+
+    def __iter__(self) -> Iterator[Batch]:
+        self.reading = True
+        for batch in self._rest:
+            self.reading = False
+            self.batches += 1
+            self.units += batch.counts.get(self._unit, 0)
+            yield batch
+            del batch  # before the next one is made: only one is held at a time
+            self.reading = True
+        self.reading = False
+
+
+def known_of(source: Sharded) -> tuple[Any, ...]:
+    """What decides the numbers of rows: where replicas differ in it, they would read rows twice or not at all."""
+    return source.total, source.shard_size, tuple(getattr(source, "left_out", ()))
+
+
+def _in_words(source: Sharded) -> str:
+    total, _, left_out = known_of(source)
+    return f"{total or 0:,} {source.unit}" + (f" without {', '.join(left_out)}" if left_out else "")
+
+
+def name_of(source: Any, number: int) -> str:
+    """A shard in words."""
+    first = number * source.shard_size
+    last = min(first + source.shard_size, source.total or first + source.shard_size)
+    return f"shard {number:,} ({source.unit} {first:,} to {last - 1:,})"
+
+
+def _named(source: Sharded, number: int, error: Exception) -> Exception:
+    """The error with the shard's name, where it is one of the input; others as they are."""
+    if not isinstance(error, (IsotropeError, OSError, ValueError)):
+        return error
+    return InputError(f"{name_of(source, number)} cannot be read: {_reason(error)}")
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:500] or type(error).__name__
+
+
+def merged(*parts: T) -> T:
+    """The sum of parts in their order, none of which is changed."""
+    first, *others = parts
+    if not others:
+        return first
+    total: Any = first + others[0]  # type: ignore[operator]
+    for part in others[1:]:
+        total += part
+    whole: T = settled(total)
+    return whole
+
+
+class Merger:
+    """A worker that adds up what others have made."""
+
+    def ping(self) -> None:
+        """Nothing: who answers is there."""
+
+    def merge(self, *parts: T) -> tuple[Any, T]:
+        """What the sum of some parts tells those who read on, and the sum."""
+        total = merged(*parts)
+        return told_by(total), total
+
+
+def told_by(total: Any) -> Any:
+    """What a sum tells those who read on, None where nothing: rows that its samples can do without."""
+    tells = getattr(total, "bars_of", None)
+    return None if tells is None else tells()
+
+
+def tighter(known: Any, more: Any) -> Any:
+    """What is known and what more is told, together: of two bars the lower one.
+
+    >>> tighter({"a": 5, "b": 7}, {"a": 6, "b": 3}), tighter(None, {"a": 6})
+    ({'a': 5, 'b': 3}, {'a': 6})
+    """
+    if not known or not more:
+        return known or more
+    return {key: min(bars[key] for bars in (known, more) if key in bars) for key in known | more}
+
+
+def settled(total: T) -> T:
+    """In order before it is sent, because what arrives cannot be written to."""
+    settle = getattr(total, "settle", None)
+    if settle is not None:
+        settle()
+    return total
+
+
+def reachable(reading: Input) -> Input:
+    """The same input with files named from the root, so that workers in other folders find them."""
+    if isinstance(reading.text, str) and reading.text == "-":
+        raise InputError("workers cannot read this process's standard input; write the text to a file and name it.")
+    names = ["model", "vectors", "token_weights"]
+    # A list is of texts, though one of them may happen to be the name of a file, unless it is one of images or sounds.
+    if not isinstance(reading.text, (list, tuple)) or kind_of(reading.text) is not None:
+        names.append("text")
+    return replace(reading, **{name: _absolute(getattr(reading, name)) for name in names})
+
+
+def _absolute(place: Any) -> Any:
+    if isinstance(place, (list, tuple)) and all(isinstance(one, (str, os.PathLike)) for one in place):
+        return [_absolute(one) for one in place]
+    if isinstance(place, (str, Path)) and os.path.exists(os.path.expanduser(place)):
+        return type(place)(os.path.abspath(os.path.expanduser(place)))
+    return place

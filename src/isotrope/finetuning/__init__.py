@@ -1,0 +1,1 @@
+"""Fine-tuning on GLUE with and without SoftDecay, over several seeds."""

@@ -1,0 +1,155 @@
+"""What a scan would cost, before it starts: rows, layers, time, memory and disk."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+from isotrope.layers import Layer
+from isotrope.measures import Measure
+from isotrope.readings.cost import memory as memory_of_readings
+from isotrope.readings.cost import seconds_after, side_by_side
+from isotrope.report.precompute import memory as memory_of_maps
+from isotrope.report.precompute import seconds as seconds_of_maps
+from isotrope.runs.retention import count_kept_rows, estimate_bytes
+from isotrope.sources.batch import Source
+from isotrope.sources.media.source import MediaSource
+from isotrope.sources.text.source import TextSource
+from isotrope.sources.text.tokenize import encode
+from isotrope.statistics import Collection, Wanted
+
+#: Batches that are run to measure the rate, and texts that are tokenized to estimate the length of the rest.
+_TIMED_BATCHES = 2
+_COUNTED_TEXTS = 2_000
+
+#: What Python and its libraries take, without and with a model.
+_PROGRAM_BYTES = 210_000_000
+_TORCH_BYTES = 300_000_000
+
+#: What a drawn row, a token type and everything else take in the tables and the report of a run.
+_DRAWN_BYTES, _TYPE_BYTES, _REPORT_BYTES = 100, 48, 350_000
+
+#: Room of a sample's table, as a multiple of its rows.
+_SAMPLE_ROOM = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """An estimate. rows: of each layer. seconds: of the scan in one process. memory: bytes at its peak.
+
+    disk: bytes that the run leaves. checkpoints: bytes beside them while it runs, if that takes long enough for one.
+    """
+
+    rows: int
+    layers: int
+    width: int
+    seconds: float
+    memory: int
+    disk: int
+    engine: str = "local"
+    checkpoints: int = 0
+
+
+def plan(
+    source: Source, measures: Sequence[Measure], wanted: Wanted, *, report: bool = True, keep: str = "summary"
+) -> Plan:
+    """Measure the rate on the first batches and scale it up; nothing is written.
+
+    Args:
+        source: What would be read.
+        measures: What would be measured.
+        wanted: The statistics that this takes.
+        report: Whether a report is made.
+        keep: How much of the statistics stays on disk.
+    """
+    trial = Collection(wanted)
+    begin = time.perf_counter()
+    for batch in islice(source.batches(), _TIMED_BATCHES * getattr(source, "parts", 1)):
+        trial.update(batch)
+    seconds = time.perf_counter() - begin
+    (rows, types), timed = _rows_and_types(source, trial), max(1, _seen(trial))
+    layers, d = len(source.layers), source.width
+    parts = layers * max(1, len(trial.groups()))
+    types = types if wanted.tokens else 0
+    sampled = min(wanted.sample, rows)
+    statistics = parts * (8 * d * d + 12 * d * types + 4 * d * sampled)
+    after = seconds_after(measures, sampled, d, parts)
+    maps = seconds_of_maps(layers, d) if report else 0.0
+    weights = 4 * source.describe().get("parameters", 0)
+    return Plan(
+        rows=rows,
+        layers=layers,
+        width=d,
+        seconds=seconds / timed * rows + after + maps,
+        memory=_peak(measures, _Shape(parts, sampled, d, types, _sample_bytes(trial)), report=report)
+        + int(3 * weights + _PROGRAM_BYTES + (_TORCH_BYTES if weights else 0)),
+        disk=_disk(layers, d, parts, types, sampled, keep),
+        # The last checkpoint stays until the next one is whole.
+        checkpoints=int(2 * statistics),
+    )
+
+
+def _disk(layers: int, d: int, parts: int, types: int, sample: int, keep: str) -> int:
+    """About how many bytes a run leaves: its statistics, its tables and its report."""
+    kept = estimate_bytes(d, layers, types=types, sample=sample, keep=keep, groups=parts // layers)
+    drawn = min(layers, 3) * min(sample, count_kept_rows(sample, layers, d)) + max(layers - 3, 0) * min(sample, 1_500)
+    return int(kept + _DRAWN_BYTES * drawn + _TYPE_BYTES * parts * types + _REPORT_BYTES)
+
+
+class _Shape(NamedTuple):
+    """Layers (of all groups), sampled rows of each, their width, token types, and bytes of a sampled number."""
+
+    layers: int
+    sampled: int
+    width: int
+    types: int
+    itemsize: int
+
+
+def _peak(measures: Sequence[Measure], shape: _Shape, *, report: bool) -> int:
+    """Bytes at the peak of a scan, beside the program: while it measures, writes the run or draws the maps."""
+    layers, n, d, types, itemsize = shape
+    rows = itemsize * n * d
+    tables = 8 * d * d + (8 + itemsize) * d * types
+    held = layers * (tables + int(_SAMPLE_ROOM * rows))
+    measuring = held + min(layers, side_by_side(d)) * memory_of_readings(measures, n, d, types)
+    writing = held + layers * (tables + rows)
+    return max(measuring, writing, int(_SAMPLE_ROOM * rows) + memory_of_maps(n, d) if report else 0)
+
+
+def _sample_bytes(trial: Collection) -> int:
+    """Bytes of one number of the sample."""
+    samples = (s.sample for s in trial.summaries.values() if s.sample is not None)
+    return max((s.values.dtype.itemsize for s in samples), default=4)
+
+
+def _seen(trial: Collection) -> int:
+    """Rows of one layer that the trial read, whether they could be used or not."""
+    seen: Counter[Layer] = Counter()
+    for (_, layer), summary in trial.summaries.items():
+        moments = summary.moments
+        seen[layer] += moments.n + moments.zero + moments.nonfinite
+    return max(seen.values(), default=0)
+
+
+def _rows_and_types(source: Source, trial: Collection) -> tuple[int, int]:
+    """Rows and token types of each layer: known for vectors and pooled texts, else estimated from what was read."""
+    if isinstance(source, MediaSource):
+        done = max(1, trial.counts[source.unit])
+        types = max((len(s.tokens) for s in trial.summaries.values() if s.tokens is not None), default=0)
+        return round(_seen(trial) * max((source.total or done) / done, 1.0)), types
+    if not isinstance(source, TextSource):
+        return source.total or 0, 0
+    texts = list(islice(source.corpus, _COUNTED_TEXTS))
+    count = source.total or len(texts)
+    if source.pooling is not None:
+        return count, 0
+    encoded = encode(source.loaded, texts, source.max_length)
+    kept = [e.tokens[~e.special] if source.special_tokens == "drop" else e.tokens for e in encoded]
+    tokens, share = [int(t) for some in kept for t in some], count / max(len(texts), 1)
+    # New types become rarer with the length of a text, about as its square root (Heaps' law).
+    return round(len(tokens) * share), round(len(set(tokens)) * max(share, 1.0) ** 0.5)

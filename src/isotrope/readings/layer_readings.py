@@ -1,0 +1,242 @@
+"""The readings of one layer: every measure asked for, with its interval, its null and what to know about it."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from isotrope.errors import Undefined
+from isotrope.findings import Reading
+from isotrope.measures.drift_correlation import LayerReadings
+from isotrope.measures.record import Measure
+from isotrope.quantization.cells import Cells
+from isotrope.readings.intervals import NONE, Groups, intervals
+from isotrope.readings.null import isotropic_moments, isotropic_points, isotropic_sequences, isotropic_tokens
+from isotrope.statistics import Moments, Points, SequenceSpectra, SequenceStatistics, Summary, TokenStatistics
+
+#: Why a statistic is missing, where it was asked for.
+_MISSING = {
+    "tokens": "these rows have no token types (vectors, pooled rows, frames of sound, spelled words, several tokens)",
+    "sequences": "these rows do not form sequences (vectors, or pooled rows)",
+    "spectra": "these rows do not form sequences (vectors, or pooled rows)",
+    "sample": "no sample of the rows was kept (--sample 0)",
+    "cells": "no sample of the rows was kept (--sample 0)",
+}
+
+#: Measures whose value depends on small singular values, which float32 may not resolve.
+_DETAILED = ("effective_rank", "effective_rank_eigenvalues", "spectral_median", "spectral_skewness")
+
+
+#: Why there is no interval, where few rows hold most of what is averaged.
+_HEAVY_TAILS = "no interval: the rows' lengths have heavy tails, so that a few rows decide the average"
+
+
+class Nulls:
+    """Null statistics, drawn once for each shape, because all layers of a run share it."""
+
+    def __init__(self) -> None:
+        self._moments: dict[tuple[int, int], Moments] = {}
+        self._points: dict[tuple[int, int], Points] = {}
+        self._on_points: dict[tuple[str, int, int], float] = {}
+        self._cells: dict[tuple[Any, ...], Cells] = {}
+        self._sequences: dict[bytes, tuple[SequenceStatistics, SequenceSpectra]] = {}
+        self._tokens_of = threading.local()  # layers are read side by side, and each has its own
+        self._lock = threading.Lock()
+
+    def value(self, m: Measure, summary: Summary) -> float:
+        """What isotropic Gaussian rows with the same shape and mean squared norm would give."""
+        actual = summary.moments
+        if actual.n < 2:
+            return math.nan
+        n = summary.sample.n if m.needs in ("sample", "cells") and summary.sample is not None else actual.n
+        if m.null is not None:
+            return m.null(n, actual.d)
+        q = actual.energy / actual.n
+        try:
+            if m.needs == "moments":
+                return m.value(self._isotropic(n, actual.d)) * float(q ** (m.degree / 2))
+            if m.needs == "sample":
+                return self._sample(m, n, actual.d, q)
+            if m.needs == "cells":
+                return self._quantized(m, n, actual.d)
+            if m.needs == "tokens":
+                return m.value(self._tokens(summary, q))
+            return m.value(self._sequence(summary)[0 if m.needs == "sequences" else 1])
+        except Undefined:
+            return math.nan
+
+    def _isotropic(self, n: int, d: int) -> Moments:
+        with self._lock:
+            if (n, d) not in self._moments:
+                self._moments[n, d] = isotropic_moments(n, d)
+            return self._moments[n, d]
+
+    def _isotropic_points(self, n: int, d: int) -> Points:
+        if (n, d) not in self._points:
+            self._points = {(n, d): isotropic_points(n, d)}  # one shape at a time: they are large
+        return self._points[n, d]
+
+    def _quantized(self, m: Measure, n: int, d: int) -> float:
+        """The value on cells; no measure of cells depends on a scale."""
+        with self._lock:
+            if (m.name, n, d) not in self._on_points:
+                if (m.statistic, n, d) not in self._cells:
+                    cells = Cells.of(self._isotropic_points(n, d), **m.parameters)
+                    self._cells = {(m.statistic, n, d): cells}
+                self._on_points[m.name, n, d] = m.value(self._cells[m.statistic, n, d])
+            return self._on_points[m.name, n, d]
+
+    def _sample(self, m: Measure, n: int, d: int, q: float) -> float:
+        with self._lock:
+            points = self._isotropic_points(n, d)
+            if "scale" not in m.invariant:
+                return m.value(points.scaled(math.sqrt(q)))
+            if (m.name, n, d) not in self._on_points:
+                self._on_points[m.name, n, d] = m.value(points)
+            return self._on_points[m.name, n, d]
+
+    def _tokens(self, summary: Summary, q: float) -> TokenStatistics:
+        tokens = summary.tokens
+        assert tokens is not None
+        last: tuple[object, TokenStatistics] | None = getattr(self._tokens_of, "last", None)
+        if last is None or last[0] is not tokens:
+            self._tokens_of.last = last = (tokens, isotropic_tokens(tokens, q))
+        return last[1]
+
+    def _sequence(self, summary: Summary) -> tuple[SequenceStatistics, SequenceSpectra]:
+        sequences = summary.sequences
+        assert sequences is not None
+        key = sequences.lengths.tobytes() + bytes(str(sequences.d), "ascii")
+        with self._lock:
+            if key not in self._sequences:
+                drawn = isotropic_sequences(sequences)
+                self._sequences[key] = (SequenceStatistics.of(drawn), SequenceSpectra.of(drawn))
+            return self._sequences[key]
+
+
+def read(
+    summary: Summary,
+    measures: Sequence[Measure],
+    *,
+    layer: int | str,
+    group: str | None,
+    seed: int,
+    nulls: Nulls,
+    done: Callable[[tuple[Any, ...]], None] = lambda kind: None,
+) -> list[Reading]:
+    """The readings of one layer's statistics; done: called with each kind of statistic that was read."""
+    kinds = dict.fromkeys(m.statistic for m in measures if m.needs != "layers")
+    kept = [kind[0] for kind in kinds if getattr(summary, kind[0], None) is not None]
+    groups = None if summary.sample is None else Groups(summary.sample, kept)
+    found: dict[str, Reading] = {}
+    for kind in kinds:
+        wanted = [m for m in measures if m.statistic == kind]
+        of, missing = statistic(kind, summary, groups, seed)
+        for m in wanted:
+            start = Reading(layer, m.name, math.nan, seed=seed, group=group)
+            found[m.name] = replace(start, reason=missing) if of is None else _value(m, of, start)
+        defined = [m for m in wanted if m.estimate and math.isfinite(found[m.name].value)]
+        ends = [NONE] * len(defined)
+        if groups is not None:
+            cells = of if kind[0] == "cells" else None
+            ends = intervals(defined, [found[m.name].value for m in defined], groups, kind[0], cells)
+        for m, (low, high) in zip(defined, ends, strict=True):
+            found[m.name] = replace(found[m.name], low=low, high=high)
+        for m in wanted:
+            if math.isfinite(found[m.name].value):
+                null = nulls.value(m, summary)
+                note = _note(m, found[m.name], summary, of)
+                if m in defined and groups is not None and math.isinf(groups.widening(m)):
+                    note = "; ".join(filter(None, [note, _HEAVY_TAILS]))
+                found[m.name] = replace(found[m.name], null=null, note=note)
+        done(kind)
+    return [found[m.name] for m in measures if m.name in found]
+
+
+def statistic(kind: tuple[Any, ...], summary: Summary, groups: Groups | None, seed: int) -> tuple[Any, str | None]:
+    """What measures of one kind are taken from, None with the reason where it is not there."""
+    need, *settings = kind
+    found, missing = getattr(summary, need, None), _MISSING.get(need)
+    if need == "spectra" and summary.sample is not None and summary.sequences is not None:
+        found = summary.sample.spectra()
+    if need == "sample" and groups is not None:
+        found = groups.points
+    if need == "cells" and groups is not None:
+        try:
+            found = Cells.of(groups.points, seed=seed, **dict(settings))
+        except Undefined as error:
+            missing = str(error)
+    return found, missing
+
+
+def _value(m: Measure, statistic: Any, start: Reading) -> Reading:
+    n = _count(statistic)
+    try:
+        value = m.value(statistic)
+    except Undefined as error:
+        return replace(start, n=n, reason=str(error))
+    if not math.isfinite(value):
+        return replace(start, n=n, reason="the value is not finite")
+    return replace(start, n=n, value=value)
+
+
+def _count(statistic: Any) -> int:
+    """Rows for moments, tokens and samples, sequences for the others."""
+    if isinstance(statistic, Moments | Points | Cells):
+        return statistic.n
+    if isinstance(statistic, TokenStatistics):
+        return int(statistic.n.sum())
+    return statistic.count if isinstance(statistic, SequenceStatistics) else len(statistic)
+
+
+def _note(m: Measure, r: Reading, summary: Summary, statistic: Any) -> str | None:
+    notes = []
+    moments = summary.moments
+    if m.enough is not None and r.n < (enough := m.enough(moments.d)):
+        notes.append(f"only {r.n:,} rows, which decide the value as much as the space does: take {enough:,} or more")
+    elif m.needs == "moments" and moments.n <= moments.d and "rotation" in m.invariant and m.estimate:
+        notes.append(f"only {moments.n:,} rows for {moments.d:,} dimensions: take more rows than dimensions")
+    if math.isfinite(r.low) and not r.low <= r.value <= r.high:
+        notes.append("biased by the number of rows: the interval is where the value would settle with more")
+    if m.name in _DETAILED and moments.resolution > 1e-10 and moments.unresolved > moments.d / 100:
+        notes.append(f"{moments.unresolved} directions are too weak for float32: use --precision exact")
+    if m.note is not None and (said := m.note(statistic)):
+        notes.append(said)
+    if m.needs in ("sample", "cells") and r.n < moments.n:
+        notes.append(f"on {r.n:,} sampled rows of {moments.n:,}")
+    everything = summary.sequences.count if summary.sequences is not None else 0
+    if m.needs == "spectra" and r.n < everything:
+        notes.append(f"on {r.n:,} sampled sequences of {everything:,}")
+    return "; ".join(notes) or None
+
+
+def read_across(readings: Sequence[Reading], measures: Sequence[Measure], seed: int) -> list[Reading]:
+    """The readings across layers, from the drift norm and mean cosine of each, for each group."""
+    found = []
+    for group in dict.fromkeys(r.group for r in readings):
+        values = {
+            name: [r.value for r in readings if r.measure == name and r.group == group]
+            for name in ("drift_norm", "mean_cosine")
+        }
+        layers = LayerReadings(*(_array(values[name]) for name in ("drift_norm", "mean_cosine")))
+        for m in measures:
+            if m.needs == "layers":
+                start = Reading(None, m.name, math.nan, seed=seed, group=group)
+                found.append(replace(_value_across(m, layers, start), n=len(layers.drift_norm)))
+    return found
+
+
+def _value_across(m: Measure, layers: LayerReadings, start: Reading) -> Reading:
+    try:
+        return replace(start, value=m.value(layers))
+    except Undefined as error:
+        return replace(start, reason=str(error))
+
+
+def _array(values: list[float]) -> Any:
+    import numpy as np
+
+    return np.array(values, dtype=np.float64)

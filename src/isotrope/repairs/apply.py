@@ -1,0 +1,195 @@
+"""A fitted repair applied to every row of a source, into a file or back into a store, in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError
+from isotrope.repairs.fit_check import FitCheck
+from isotrope.repairs.repair import Repair
+from isotrope.repairs.unit_length import Normalized, combine_ways
+from isotrope.sources.batch import Batch, Source
+from isotrope.sources.shards import mapped
+from isotrope.sources.vectors.row_blocks import NARROW
+from isotrope.sources.vectors.source import default_rows
+from isotrope.sources.vectors.stores.store import Records, Store, Target
+from isotrope.statistics.usable_rows import to_numpy
+from isotrope.storage.row_files import Columns, refuse_target, write_rows
+
+
+def apply_to_file(
+    repair: Repair,
+    source: Source,
+    path: str | Path,
+    *,
+    normalize: str | None = None,
+    allow_mismatch: bool = False,
+) -> int:
+    """Write the repaired rows of a source, in their order, to a .npy, .parquet or .safetensors file; their number.
+
+    Rows that are stored as float64 or wide integers come out as float64, all others as float32. Rows of zeros become
+    what the map makes of them. A row with NaN or infinity is refused by its number, and then nothing is written.
+
+    Args:
+        repair: a fitted repair.
+        source: of one layer. What else its files hold of each row is written too, where the new file is a table.
+        path: a new file.
+        normalize: "input", "output" or "both" divide rows by their length there too, besides where the repair says;
+            "none" nowhere.
+        allow_mismatch: write rows too that differ in length or mean from those that the repair was fitted on.
+
+    >>> import tempfile
+    >>> from isotrope.repairs import Centering
+    >>> from isotrope.sources.vectors.source import ArraySource
+    >>> rows = np.array([[1.0, 2.0], [3.0, 6.0]], dtype=np.float32)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     count = apply_to_file(Centering().fit(rows), ArraySource(rows), f"{folder}/out.npy")
+    ...     count, np.load(f"{folder}/out.npy").tolist()
+    (2, [[-1.0, -2.0], [1.0, 2.0]])
+    """
+    target = Path(path)
+    refuse_target(target)
+    if len(source.layers) != 1:
+        raise InputError(f"the source has {len(source.layers)} layers, expected one: a repair is of one space.")
+    _refuse_width(repair, source.width)
+    columns: Columns | None = getattr(source, "columns", None) if target.suffix.lower() == ".parquet" else None
+    return write_rows(target, repaired(repair, source, normalize, allow_mismatch), columns)
+
+
+def apply_to_store(
+    repair: Repair,
+    store: Store,
+    target: Target,
+    tell: Callable[[int, int | None], None] | None = None,
+    *,
+    normalize: str | None = None,
+    allow_mismatch: bool = False,
+) -> int:
+    """Write the repaired vectors of a store to a new place in it, beside what belongs to each; their number.
+
+    target: from `store.target`. tell: called with the rows done so far, and their total. normalize, allow_mismatch: as
+    for `apply_to_file`.
+    """
+    _refuse_width(repair, store.block.width)
+    dtype = np.dtype(np.float32 if store.block.dtype in NARROW else np.float64)
+    apply = _application(repair, normalize, allow_mismatch)
+    done = 0
+
+    def records() -> Records:
+        nonlocal done
+        for keys, vectors in store.records(default_rows(store.block.width)):
+            yield keys, _sound(apply(vectors.astype(dtype)), done)
+            done += len(vectors)
+            if tell is not None:
+                tell(done, store.block.rows)
+
+    target.write(_begun(records()))
+    return done
+
+
+def _begun(records: Records) -> Records:
+    """The same records, the first of which are repaired before anything is written."""
+    rest = iter(records)
+    first = next(rest, None)
+    return rest if first is None else chain([first], rest)
+
+
+def _refuse_width(repair: Repair, width: int) -> None:
+    if width != repair.n_features_in_:
+        raise InputError(
+            f"got rows of width {width}, expected {repair.n_features_in_}: give rows of the width that the "
+            "repair was fitted on."
+        )
+
+
+def repaired(
+    repair: Repair, source: Source, normalize: str | None = None, allow_mismatch: bool = False
+) -> Iterator[NDArray[np.floating[Any]]]:
+    """The repaired rows of a source, batch by batch, (m, d) -> (m, k), float32 or float64."""
+    row, pooled = 0, False
+    for images in mapped(source, partial(_images, _application(repair, normalize, allow_mismatch))):
+        for image in images:
+            yield _sound(image, row)
+            row += len(image.rows)
+            pooled = image.pooled
+    texts = pooled and source.unit == "texts"
+    if texts and source.total not in (None, row):
+        raise InputError(
+            f"{source.total:,} texts gave {row:,} rows, expected one row for each: some have no token to pool; "
+            "remove them, or keep special tokens."
+        )
+
+
+class _Image(NamedTuple):
+    """Repaired rows of a batch, (m, k). pooled: whether each is a text. bad: the first that cannot be, and why.
+
+    mismatch: how the rows differ from those of the fit.
+    """
+
+    rows: NDArray[np.floating[Any]]
+    pooled: bool
+    bad: tuple[int, str] | None
+    mismatch: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Application:
+    """What is done to each batch of rows, here or on another machine. check: what rows must look like, if anything."""
+
+    map: Normalized
+    check: FitCheck | None
+
+    def __call__(self, rows: NDArray[Any], pooled: bool = False) -> _Image:
+        """The repaired rows, or why they cannot be."""
+        bad = _not_finite(rows, "holds NaN or inf")
+        if bad is not None:
+            return _Image(rows, pooled, bad)
+        if self.check is not None and (mismatch := self.check.find_mismatch(self.map.prepare(rows))):
+            return _Image(rows, pooled, None, mismatch)
+        with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and told by the row
+            image = np.ascontiguousarray(self.map(rows))
+        return _Image(image, pooled, _not_finite(image, f"becomes too large for {image.dtype} under this repair"))
+
+
+def _application(repair: Repair, normalize: str | None, allow_mismatch: bool) -> _Application:
+    way = combine_ways(repair.normalizes_, normalize)
+    return _Application(Normalized(repair.map_, way), None if allow_mismatch else repair.fit_check_)
+
+
+def _images(apply: _Application, batches: Iterable[Batch], _: Any) -> list[_Image]:
+    """The repaired rows of some batches."""
+    images = []
+    for batch in batches:
+        for found in batch.layers.values():
+            rows = to_numpy(found.detach() if hasattr(found, "detach") else found)
+            images.append(apply(rows, batch.rows.position is None))
+    return images
+
+
+def _not_finite(rows: NDArray[Any], what: str) -> tuple[int, str] | None:
+    """The first row that is not all numbers, None where all are."""
+    if np.isfinite(rows).all():
+        return None
+    return int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0]), what
+
+
+def _sound(image: _Image, first: int) -> NDArray[np.floating[Any]]:
+    """The rows of an image, the first of which is number `first`; one that is not all numbers is named."""
+    if image.mismatch is not None:
+        raise InputError(
+            f"the rows from number {first:,} on are unlike those that the repair was fitted on: {image.mismatch}; "
+            "give rows like those, divide them by their length with --normalize input (normalize='input' in Python), "
+            "or apply it all the same with --allow-mismatch (allow_mismatch=True)."
+        )
+    if image.bad is not None:
+        at, what = image.bad
+        raise InputError(f"row {first + at:,}, counted from 0, {what}, expected numbers: correct or remove it.")
+    return image.rows

@@ -1,0 +1,281 @@
+"""What a repair does to every measure, told before it is applied."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError, Undefined
+from isotrope.measures import Measure, get, select
+from isotrope.readings.intervals import Groups
+from isotrope.readings.layer_readings import statistic
+from isotrope.repairs import Affine, Repair
+from isotrope.repairs.effects.cutoffs import CUTOFFS, Cutoff, translate
+from isotrope.sources.batch import Source
+from isotrope.sources.vectors.source import ArraySource
+from isotrope.statistics import Image, Moments, Sample, Summary, Wanted, block
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Rows that are repaired for what cannot be had from moments.
+SAMPLE = 5_000
+
+_NEEDS_ROWS = "needs each row's new length: give rows to try it on"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One measure before and after a repair.
+
+    by: "moments" where both are exact, by the mean and covariance of all n rows and the map; "sample" where n
+    sampled rows were repaired. better: which way is healthier, None where neither is. reason: why a value is NaN.
+    """
+
+    measure: str
+    before: float
+    after: float
+    by: Literal["moments", "sample"]
+    n: int
+    variant: str = "definition"
+    better: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class BeforeAfter:
+    """What a repair does: each measure before and after, and what old cosine cut-offs become.
+
+    rows: whose moments were taken. sampled: repaired row by row. seed: of the sample and of the pairs.
+    """
+
+    changes: list[Change]
+    cutoffs: list[Cutoff]
+    rows: int
+    sampled: int
+    seed: int
+
+    def get(self, measure: str, variant: str = "definition") -> Change:
+        """One line of the table."""
+        for change in self.changes:
+            if (change.measure, change.variant) == (measure, variant):
+                return change
+        raise InputError(f"there is no line of {measure!r} ({variant}) in this table.")
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table: measure, before, after, by, n, variant, better, reason."""
+        import pandas as pd
+
+        frame: pd.DataFrame = pd.DataFrame([asdict(change) for change in self.changes])
+        return frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data without NaN."""
+        return {
+            "rows": self.rows,
+            "sampled": self.sampled,
+            "seed": self.seed,
+            "measures": [_plain(asdict(change)) for change in self.changes],
+            "cutoffs": [_plain(asdict(cutoff)) for cutoff in self.cutoffs],
+        }
+
+
+def before_after(
+    repair: Repair,
+    X: Any = None,
+    measures: str | list[str] | None = None,
+    *,
+    sample: int = SAMPLE,
+    seed: int = 0,
+    cutoffs: Sequence[float] = CUTOFFS,
+    progress: Callable[[str, float, float | None], None] = lambda what, done, total: None,
+) -> BeforeAfter:
+    """Every measure before and after a fitted repair, and what old cosine cut-offs become.
+
+    X: rows (n, d), files, or a source of one layer, read once; or the summary that a scan has left of one. Without, the
+    rows that a linear repair was fitted on, of which only the moments are known. measures: groups or names; by default
+    all that such rows have, and `lsds`. What follows from mean and covariance goes through the map exactly, whatever
+    the number of rows; what needs each row's new length is taken on `sample` rows and their images. progress: called
+    with how many measures are done.
+
+    >>> from isotrope import Centering
+    >>> rows = np.random.default_rng(0).normal(size=(500, 4)) + 1.0
+    >>> table = before_after(Centering().fit(rows), rows, "drift_share,mean_cosine")
+    >>> [(c.measure, round(c.before, 2), abs(round(c.after, 2)), c.by) for c in table.changes]
+    [('drift_share', 0.49, 0.0, 'moments'), ('mean_cosine', 0.49, 0.0, 'sample')]
+    """
+    affine = repair.map_ if isinstance(repair.map_, Affine) else None
+    if X is None:
+        return _by_moments(repair, affine, measures, seed)
+    moments, taken = _read(X, repair.n_features_in_, sample, seed)
+    rows = taken.block()
+    with np.errstate(over="ignore", invalid="ignore"):  # rows that become too large are left out
+        image = repair.map_(rows.values.astype(np.float64, copy=False))
+    spaces = [_Space.of(values, taken, seed) for values in (rows.values, image)]
+    pair = Image.of(rows.values, image)
+    exact = None if affine is None else (moments, _without_lengths(affine.push(moments)))
+    changes, chosen = [], _chosen(measures, spaces[0])
+    for done, m in enumerate(chosen):
+        progress("measuring before and after", done, len(chosen))
+        if m.needs == "image":
+            changes += _of_image(m, Image(pair.rows, pair.rows), pair)
+        else:
+            found = _exactly(m, *exact) if exact is not None and m.needs == "moments" else None
+            changes.append(found or _on_sample(m, *spaces))
+    return BeforeAfter(changes, translate(pair, cutoffs, seed=seed), moments.n, taken.n, seed)
+
+
+def _by_moments(repair: Repair, affine: Affine | None, measures: Any, seed: int) -> BeforeAfter:
+    """What the moments alone tell, of a repair that goes by them."""
+    moments: Moments | None = getattr(repair, "moments_", None)
+    if affine is None or moments is None:
+        raise InputError(
+            f"what {repair.name} does is not one affine map here, so that moments do not tell it; "
+            "give rows to try it on."
+        )
+    pushed = _without_lengths(affine.push(moments))
+    changes = []
+    for m in select("moments" if measures is None else measures):
+        if m.needs == "moments":
+            found = _exactly(m, moments, pushed)
+            before = _value(m, moments)[0]
+            changes.append(found or _change(m, before, math.nan, "moments", moments.n, _NEEDS_ROWS))
+        elif measures is not None:
+            raise InputError(f"{m.name} cannot be taken from moments; give rows to try the repair on.")
+    return BeforeAfter(changes, [], moments.n, 0, seed)
+
+
+class _NeedsLengths(Exception):
+    """A measure asks for what moments through a map do not have."""
+
+
+class _WithoutLengths(Moments):
+    """Moments through a map: asked for those of unit rows, which are NaN, they refuse, so that no NaN is compared."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("unit_mean", "unit_scatter"):
+            raise _NeedsLengths
+        return super().__getattribute__(name)
+
+
+def _without_lengths(pushed: Moments) -> Moments:
+    return _WithoutLengths(**vars(pushed))
+
+
+@dataclass(frozen=True)
+class _Space:
+    """The statistics of sampled rows."""
+
+    summary: Summary
+    groups: Groups
+    seed: int
+    _found: dict[tuple[Any, ...], tuple[Any, str | None]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rows: NDArray[Any], like: Sample, seed: int) -> _Space:
+        """Of rows (n, d) of which as much is known as of those of a sample."""
+        wanted = Wanted(tokens=True, sequences=True, sample=max(like.size, len(rows)), seed=like.seed)
+        summary = wanted.empty(rows.shape[1], like.rows)
+        summary.update(rows, like.rows)
+        assert summary.sample is not None
+        return cls(summary, Groups(summary.sample, ()), seed)
+
+    def get(self, m: Measure) -> tuple[Any, str | None]:
+        """What a measure is taken from, None with the reason where it is not there."""
+        if m.statistic not in self._found:  # cells take long, and serve eight measures
+            self._found[m.statistic] = statistic(m.statistic, self.summary, self.groups, self.seed)
+        return self._found[m.statistic]
+
+
+def _read(X: Any, width: int, size: int, seed: int) -> tuple[Moments, Sample]:
+    """Moments of all rows and a sample of them, in one pass, or from what a scan has left."""
+    if isinstance(X, Summary):
+        return X.moments, _smaller(X.sample, width, size, seed)
+    source: Source = X if hasattr(X, "batches") else ArraySource(X, exact=True)
+    if len(source.layers) != 1:
+        raise InputError(f"the source has {len(source.layers)} layers, expected one: a repair is of one space.")
+    if source.width != width:
+        raise InputError(f"got rows of width {source.width}, expected {width}, the width the repair was fitted on.")
+    moments, sample = Moments.empty(width), Sample.empty(width, size, seed)
+    for batch in source.batches():
+        (rows,) = batch.layers.values()
+        usable = block(rows, batch.rows)
+        moments += Moments.of(usable)
+        sample.add(usable)
+    if moments.n < 2:
+        raise InputError(f"{'one row' if moments.n else 'no row'} has no geometry; give at least two to try it on.")
+    return moments, sample
+
+
+def _smaller(kept: Sample | None, width: int, size: int, seed: int) -> Sample:
+    """A sample of a sample."""
+    if kept is None:
+        raise InputError("the scan kept no sample of its rows (--sample 0); give the rows.")
+    if kept.d != width:
+        raise InputError(f"got rows of width {kept.d}, expected {width}, the width the repair was fitted on.")
+    sample = Sample.empty(width, size, seed)
+    sample.add(kept.block())
+    return sample
+
+
+def _chosen(measures: str | list[str] | None, space: _Space) -> list[Measure]:
+    """The measures named, or all that such rows have; those of several layers say nothing of one."""
+    if measures is not None:
+        return [m for m in select(measures) if m.needs != "layers"]
+    there = {"moments", "sample", "cells", *space.summary.parts()} | ({"spectra"} if space.summary.sequences else set())
+    return [m for m in [*select("all"), get("lsds")] if m.needs in there | {"image"}]
+
+
+def _exactly(m: Measure, before: Moments, after: Moments) -> Change | None:
+    """A measure of moments through the map; None where it needs each row's new length."""
+    try:
+        (old, why), (new, why_not) = _value(m, before), _value(m, after)
+    except _NeedsLengths:
+        return None
+    return _change(m, old, new, "moments", before.n, why or why_not)
+
+
+def _on_sample(m: Measure, before: _Space, after: _Space) -> Change:
+    values = []
+    for space in (before, after):
+        of, missing = space.get(m)
+        values.append((math.nan, missing) if of is None else _value(m, of))
+    (old, why), (new, why_not) = values
+    return _change(m, old, new, "sample", before.groups.sample.n, why or why_not)
+
+
+def _of_image(m: Measure, before: Image, after: Image) -> list[Change]:
+    """A measure of rows and their image, in all of its variants; before: of rows that stay as they are."""
+    changes = []
+    for variant in ("definition", *m.variants):
+        (old, why), (new, why_not) = (_value(m, image, variant) for image in (before, after))
+        changes.append(_change(m, old, new, "sample", after.rows.n, why or why_not, variant))
+    return changes
+
+
+def _value(m: Measure, of: Any, variant: str = "definition") -> tuple[float, str | None]:
+    try:
+        return m.value(of, variant=variant), None
+    except Undefined as error:
+        return math.nan, str(error)
+
+
+def _change(
+    m: Measure,
+    before: float,
+    after: float,
+    by: Literal["moments", "sample"],
+    n: int,
+    reason: str | None,
+    variant: str = "definition",
+) -> Change:
+    return Change(m.name, before, after, by, n, variant, m.better, reason)
+
+
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in record.items()}

@@ -1,0 +1,145 @@
+"""Reports as files: of one run, or of several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from isotrope.findings import Findings
+from isotrope.report.data import document, page_data
+from isotrope.report.html import page
+from isotrope.report.packing import finite
+from isotrope.report.precompute import Progress, prepare, prepared
+from isotrope.report.tsne_maps import has_places, place
+from isotrope.runs.comparison import compare
+from isotrope.runs.run import Run
+from isotrope.storage.files import write_text
+
+NAME = "report.html"
+
+
+def add_report(run: Run, findings: Findings, progress: Progress | None = None) -> Findings:
+    """Work out what a report needs of a run that is whole, and put the report into its folder; the findings again."""
+    if not (run.folder / NAME).exists():
+        tell = progress or (lambda what, done, total: None)
+        prepare(run, findings, tell)
+        _write(findings, run.folder, run.folder / NAME, tell)
+    return findings
+
+
+def write_report(
+    source: Findings | Run | str | Path,
+    path: str | Path | None = None,
+    *,
+    tsne: bool = False,
+    progress: Progress = lambda what, done, total: None,
+) -> Path:
+    """Write the report of a run folder, or of findings alone, and say where it is.
+
+    Of a run the maps are worked out once and kept in its folder; tsne: those of t-SNE too, which take minutes. path: by
+    default report.html in the run folder. Findings alone have no rows, so that their report has no maps.
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from isotrope import scan
+    >>> found = scan(vectors=np.random.default_rng(0).normal(size=(300, 4)))
+    >>> write_report(found, tempfile.mkdtemp() + "/report.html").name
+    'report.html'
+    """
+    if isinstance(source, Findings):
+        target = Path(path or NAME)
+        _write(source, None, target, progress)
+        return target
+    run = source if isinstance(source, Run) else Run(source)
+    target = run.folder / NAME if path is None else Path(path)
+    within = target.resolve().is_relative_to(run.folder.resolve())
+    with _settled(run, lambda found: within or not prepared(found) or (tsne and not has_places(found))) as findings:
+        prepare(run, findings, progress)
+        if tsne:
+            place(run, findings, progress)
+        _write(findings, run.folder, target, progress)
+    return target
+
+
+@contextmanager
+def _settled(run: Run, adds: Callable[[Findings], bool]) -> Iterator[Findings]:
+    """What a run found; where something is to be added to its folder, kept from all other processes meanwhile."""
+    findings = run.findings()
+    if not adds(findings):
+        yield findings
+        return
+    with run.locked():
+        yield run.findings()  # another process may have added to it until now
+
+
+def _write(findings: Findings, folder: Path | None, target: Path, progress: Progress) -> None:
+    progress("writing the report", 0, None)
+    name = folder.absolute().name if folder is not None else findings.title
+    data = page_data("report", [document(findings, name, folder)])
+    write_text(target, page(data, f"{findings.title if findings.model else name}: {findings.verdict.word}"))
+
+
+def write_comparison(
+    runs: Sequence[Run | str | Path],
+    path: str | Path,
+    *,
+    align: str | None = None,
+    progress: Progress = lambda what, done, total: None,
+) -> Path:
+    """Write the report of several runs side by side; what changed is told from the first to each of the others.
+
+    Args:
+        runs: run folders, two or more.
+        path: the HTML file.
+        align: how layers are paired, "depth" or "name"; by default by name where the runs have the same layers, and by
+            relative depth otherwise.
+        progress: called with what is going on, how much is done, and of how much.
+    """
+    opened = [run if isinstance(run, Run) else Run(run) for run in runs]
+    changes = compare([run.findings() for run in opened], align)
+    found = []
+    for run in opened:
+        with _settled(run, lambda findings: not prepared(findings)) as findings:
+            prepare(run, findings, progress)
+            found.append(findings)
+    names = _names([run.folder for run in opened])
+    progress("writing the comparison", 0, None)
+    documents = [document(f, name, run.folder) for f, name, run in zip(found, names, opened, strict=True)]
+    lines = [
+        {
+            "run": i,
+            "layer": None if c.layer is None else str(c.layer),
+            "other_layer": None if c.other_layer is None else str(c.other_layer),
+            "measure": c.measure,
+            "group": c.group,
+            "before": finite(c.before),
+            "after": finite(c.after),
+            "difference": finite(c.difference),
+            "beyond": c.beyond,
+            "note": c.note,
+        }
+        for i, some in enumerate(changes, start=1)
+        for c in some
+        if c.group is None
+    ]
+    pairings = [
+        {
+            "by": some.alignment.by,
+            "partners": {str(one): str(other) for one, other in some.alignment.pairs},
+            "only_first": [str(layer) for layer in some.alignment.only_first],
+            "only_second": [str(layer) for layer in some.alignment.only_second],
+        }
+        for some in changes
+    ]
+    data = page_data("comparison", documents, changes=lines, alignments=pairings)
+    write_text(Path(path), page(data, " · ".join(names)))
+    return Path(path)
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+    """The folders' names; with the one above it where two are the same."""
+    short = [folder.absolute().name for folder in folders]
+    if len(set(short)) == len(short):
+        return short
+    return [f"{i}: {folder.absolute().parent.name}/{folder.absolute().name}" for i, folder in enumerate(folders, 1)]

@@ -1,0 +1,1 @@
+"""Texts from files, folders, tables, datasets and pipes."""

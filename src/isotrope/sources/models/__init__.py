@@ -1,0 +1,1 @@
+"""Models of Hugging Face, GGUF and ONNX, and their hidden states."""

@@ -1,0 +1,1 @@
+"""Rows of text models: tokens, words, or one row for each text."""

@@ -1,0 +1,135 @@
+"""One row for each text, by a model that is loaded once for any number of sets of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError
+from isotrope.sources.batch import Source
+from isotrope.sources.corpora.corpus import Corpus, open_corpus
+from isotrope.sources.input import Input
+from isotrope.sources.models.load import EMBEDDED, Loaded
+from isotrope.sources.text.pooling import parse
+from isotrope.sources.text.sentence_model import ENCODED, has_pipeline
+
+#: Called with the texts done so far, and their number.
+Tell = Callable[[int, int], None]
+
+Rows = NDArray[np.floating[Any]]
+
+
+class Elsewhere(Protocol):
+    """Where models run and sources are read outside this process."""
+
+    def open(self, reading: Input) -> Source:
+        """The source of a reading, there."""
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Texts to rows, by the model, layers and pooling that a reading names.
+
+    Without a pooling it takes the mean of the tokens, without layers the last one; several layers, as in "1,-1" or
+    (1, -1), are averaged. Without both, a sentence-transformers model is taken as it is: the space "encoded".
+    elsewhere: where the model runs, if that is not this process.
+    """
+
+    reading: Input
+    elsewhere: Elsewhere | None = None
+
+    @cached_property
+    def pooled(self) -> Input:
+        """The reading with one row for each text, of one layer or one mix of layers."""
+        plain = self.reading.pooling is None and self.reading.token_weights is None
+        if self.reading.layers == ENCODED or (
+            self.reading.layers == "all" and plain and has_pipeline(self.reading.model, self.reading.revision)
+        ):
+            return replace(self.reading, layers=ENCODED)
+        reading = replace(self.reading, pooling=self.reading.pooling or "mean")
+        layers = reading.layers
+        if layers == "all":
+            layers = "all" if parse(reading.pooling or "").layers else "-1"
+        elif isinstance(layers, str):
+            layers = layers.replace(",", "+")
+        elif isinstance(layers, Sequence):
+            layers = "+".join(map(str, layers))
+        return replace(reading, layers=layers)
+
+    @cached_property
+    def loaded(self) -> Loaded:
+        """The model, loaded when it is first used."""
+        return self.pooled.load()
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        if self.elsewhere is None:
+            return self.loaded.name
+        return EMBEDDED if self.reading.model is None else str(self.reading.model)
+
+    @cached_property
+    def layers(self) -> str:
+        """The layers that rows are the average of, such as "1,-1"."""
+        if self.pooled.layers == ENCODED:
+            return ENCODED
+        return (parse(self.pooled.pooling or "").layers or str(self.pooled.layers)).replace("+", ",")
+
+    @property
+    def pooling(self) -> str:
+        """How tokens become one row; "encoded" where the model does that itself."""
+        return self.pooled.pooling or ENCODED
+
+    def __call__(self, texts: Sequence[str], tell: Tell | None = None) -> Rows:
+        """One row for each text, in the order of the texts, (n, d); texts that are there again are encoded once."""
+        unique = list(dict.fromkeys(texts))
+        _refuse(unique, [i for i, text in enumerate(unique) if not text.strip()], "are blank")
+        rows, ids = self._rows(open_corpus(unique), len(unique), tell)
+        without = np.setdiff1d(np.arange(len(unique)), ids).tolist()
+        _refuse(unique, without, f"have no token for the tokenizer of {self.name}")
+        place = np.empty(len(unique), np.int64)
+        place[ids] = np.arange(len(ids))
+        number = {text: i for i, text in enumerate(unique)}
+        return rows[place[[number[text] for text in texts]]]
+
+    def of(self, corpus: Corpus, tell: Tell | None = None) -> Rows:
+        """A row for each text of a corpus that has tokens, in the order of the corpus, (n, d)."""
+        rows, ids = self._rows(corpus, corpus.count(), tell)
+        return rows[np.argsort(ids)]
+
+    def _rows(self, corpus: Corpus, total: int | None, tell: Tell | None) -> tuple[Rows, NDArray[np.int64]]:
+        """Rows, texts of like length together, and which texts they are of."""
+        if self.elsewhere is None:
+            source: Source = self.pooled.rows_over(corpus, self.loaded)
+        else:
+            texts = [text.text for text in corpus]
+            source = self.elsewhere.open(replace(self.pooled, text=texts, column=None, split=None, group_by=None))
+        if len(source.layers) != 1:
+            layers = ", ".join(map(str, source.layers))
+            raise InputError(f"got the layers {layers}, expected one or a mix such as 1+-1: a text has one row.")
+        rows, ids, done = [], [], 0
+        for batch in source.batches():
+            if not batch.layers:  # texts without a token
+                continue
+            (found,) = batch.layers.values()
+            rows.append(found.cpu().numpy() if hasattr(found, "cpu") else found)
+            ids.append(batch.rows.sequence.astype(np.int64))
+            done += batch.counts.get(source.unit, 0)
+            if tell is not None:
+                tell(done, total or done)
+        return np.concatenate(rows), np.concatenate(ids)
+
+
+def encode(texts: Sequence[str], reading: Input, tell: Tell | None = None) -> Rows:
+    """One row for each text, in the order of the texts, (n, d); several sets are faster with one `Encoder`."""
+    return Encoder(reading)(texts, tell)
+
+
+def _refuse(texts: Sequence[str], bad: Sequence[int], what: str) -> None:
+    if bad:
+        raise InputError(f"{len(bad):,} of {len(texts):,} texts {what} (the first: {texts[bad[0]]!r}); leave them out.")

@@ -1,0 +1,95 @@
+"""Hidden states of a batch of texts as rows: of each token, or one for each text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.layers import Layer
+from isotrope.sources.batch import Rows
+from isotrope.sources.groups import Groups
+from isotrope.sources.text.pooling import Pooling, weighted_mean
+from isotrope.sources.text.token_weights import TokenWeights
+from isotrope.sources.text.tokenize import Encoded
+
+
+def token_rows(
+    hidden: Mapping[Layer, Any], encoded: list[Encoded], ids: Any, special: Any, counted: Any
+) -> tuple[dict[Layer, Any], Rows]:
+    """Rows (n, d) of all tokens that count, with their ids, None where a row has no id of its own.
+
+    hidden: (b, t, d) each. ids, special, counted: (b, t).
+    """
+    import torch
+
+    flat = np.flatnonzero(counted)
+    every = len(flat) == counted.size
+    index = torch.from_numpy(flat)
+    layers = {}
+    for label, state in hidden.items():
+        rows = state.reshape(-1, state.shape[2])
+        layers[label] = wide(rows if every else rows.index_select(0, index.to(rows.device)))
+    lengths = counted.sum(axis=1)
+    known = Rows(
+        sequence=np.repeat(np.array([e.id for e in encoded], np.uint64), lengths),
+        token=None if ids is None else ids.reshape(-1)[flat],
+        position=np.tile(np.arange(counted.shape[1]), len(encoded))[flat],
+        special=special.reshape(-1)[flat],
+        group=_groups(encoded, lengths),
+    )
+    return layers, known
+
+
+def pooled_rows(
+    hidden: Mapping[Layer, Any],
+    encoded: list[Encoded],
+    ids: Any,
+    counted: Any,
+    pooling: Pooling,
+    weights: TokenWeights | None,
+) -> tuple[dict[Layer, Any], Rows]:
+    """Rows (b, d), one for each text that has a token that counts.
+
+    hidden: (b, t, d) each, or (b, layers, t, d). ids, counted: (b, t). weights: of tokens, by their ids.
+    """
+    import torch
+
+    some = np.flatnonzero(counted.any(axis=1))
+    pool, mask = pooling.pool, counted[some]
+    if weights is not None:
+        pool, mask = weighted_mean, weights.values[np.where(mask, ids[some], 0)] * mask
+    layers = {}
+    for label, state in hidden.items():
+        index, inner = (torch.from_numpy(part).to(state.device) for part in (some, mask))
+        layers[label] = pool(wide(state[index]), inner)
+    kept = [encoded[i] for i in some]
+    known = Rows(np.array([e.id for e in kept], np.uint64), group=_groups(kept, np.ones(len(kept), np.int64)))
+    return layers, known
+
+
+def mixed(states: Mapping[int, Any], wanted: tuple[int, ...]) -> Any:
+    """One state, or the average of several."""
+    if len(wanted) == 1:
+        return states[wanted[0]]
+    return sum(wide(states[i]) for i in wanted) / len(wanted)
+
+
+def stacked(states: Mapping[int, Any], wanted: tuple[int, ...]) -> Any:
+    """Several states side by side, (b, layers, t, d)."""
+    import torch
+
+    return torch.stack([states[i] for i in wanted], dim=1)
+
+
+def wide(rows: Any) -> Any:
+    """Half precision as float32; float32 and float64 as they are."""
+    return rows if rows.element_size() >= 4 else rows.float()
+
+
+def _groups(encoded: list[Encoded], lengths: NDArray[Any]) -> Groups | None:
+    if not encoded or encoded[0].group is None:
+        return None
+    return Groups.of(e.group for e in encoded).repeat(lengths)

@@ -1,0 +1,85 @@
+"""Texts as padded arrays of token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError
+from isotrope.sources.corpora.corpus import Text
+from isotrope.sources.models.load import Loaded
+
+#: Longer texts are cut here, unless the model takes less or the user says otherwise.
+LONGEST = 512
+
+
+class Encoded(NamedTuple):
+    """One text as token ids (t,), which of them the tokenizer added, and how many were cut off.
+
+    Where each token is spelled in c characters, as for CharacterBERT, the ids are those of the characters, (t, c).
+    """
+
+    id: int
+    group: str | None
+    tokens: NDArray[np.int64]
+    special: NDArray[np.bool_]
+    cut: int
+
+
+def encode(loaded: Loaded, texts: Sequence[Text], max_length: int) -> list[Encoded]:
+    """Token ids of each text that has any, cut at max_length with the tokenizer's closing tokens kept."""
+    tokenizer = loaded.tokenizer
+    options = {"return_special_tokens_mask": True, "return_attention_mask": False, "verbose": False}
+    whole = tokenizer([text.text for text in texts], **options)
+    found = []
+    for i, text in enumerate(texts):
+        ids, special = whole["input_ids"][i], whole["special_tokens_mask"][i]
+        cut = max(0, len(ids) - max_length)
+        if cut:
+            short = tokenizer(text.text, truncation=True, max_length=max_length, **options)
+            ids, special = short["input_ids"], short["special_tokens_mask"]
+        if ids:
+            found.append(Encoded(text.id, text.group, np.array(ids, np.int64), np.array(special, dtype=bool), cut))
+    return found
+
+
+def limit(loaded: Loaded, asked: int | None) -> int:
+    """Tokens at which texts are cut: what was asked for, within what the model takes."""
+    takes = [getattr(loaded.tokenizer, "model_max_length", None), _places(loaded.model)]
+    most = min((t for t in takes if isinstance(t, int) and 0 < t < 10**6), default=10**6)
+    if asked is None:
+        return min(most, LONGEST)
+    least = loaded.tokenizer.num_special_tokens_to_add() + 1
+    if not least <= asked <= most:
+        raise InputError(f"max_length is {asked:,}; {loaded.name} takes from {least} to {most:,} tokens.")
+    return asked
+
+
+def _places(model: Any) -> int | None:
+    """How many tokens a model has positions for, None where it says nothing."""
+    total = getattr(model.config, "max_position_embeddings", None)
+    if not isinstance(total, int):
+        return None
+    for name, module in model.named_modules():
+        padding = getattr(module, "padding_idx", None)
+        if name.endswith("position_embeddings") and padding is not None:
+            return int(total - padding - 1)  # RoBERTa and its kin count places from their padding id on
+    return total
+
+
+def padded(encoded: list[Encoded], pad: int, multiple: int = 1) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Ids (b, t) or (b, t, c) padded on the right, t a multiple of a number, and the mask (b, t) of what is not."""
+    longest = max(len(e.tokens) for e in encoded)
+    shape = (len(encoded), -(-longest // multiple) * multiple)
+    ids = filled([e.tokens for e in encoded], (*shape, *encoded[0].tokens.shape[1:]), fill=pad)
+    return ids, filled([np.ones(len(e.tokens), dtype=bool) for e in encoded], shape, fill=False)
+
+
+def filled(parts: list[NDArray[Any]], shape: tuple[int, ...], fill: Any) -> NDArray[Any]:
+    out = np.full(shape, fill, dtype=parts[0].dtype)
+    for row, part in zip(out, parts, strict=True):
+        row[: len(part)] = part
+    return out

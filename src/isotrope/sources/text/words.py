@@ -1,0 +1,102 @@
+"""Words as rows: the mean of the tokens that a word was split into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from isotrope.layers import Layer
+from isotrope.sources.batch import Batch, Rows
+from isotrope.sources.text.source import TextSource
+
+#: Marks of tokens that continue a word, and of those that begin one, by the habits of tokenizers.
+_CONTINUES, _BEGINS = "##", ("Ġ", "▁")
+
+#: An odd constant whose multiples spread over 64 bits (Knuth 1997, 6.4).
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+class WordSource:
+    """The rows of a text source averaged over the tokens of each word (Yamagiwa and Shimodaira 2024, Eq. 33).
+
+    A word's type is its tokens. Tokens that the tokenizer added are left out. A token continues the word before it if
+    it says so (`##`), or, in vocabularies that mark beginnings (`Ġ`, `▁`), if it has no mark and begins with a letter
+    or a digit.
+    """
+
+    def __init__(self, source: TextSource) -> None:
+        self.source = source
+        self.layers: list[Layer] = source.layers
+        self.width, self.unit, self.total = source.width, source.unit, source.total
+        names = source.loaded.tokenizer.convert_ids_to_tokens(range(len(source.loaded.tokenizer)))
+        self.continues = continuing([str(name) for name in names])
+        self._spelled: dict[int, str] = {}
+
+    def batches(self, start: int = 0) -> Iterator[Batch]:
+        """The batches from number `start` on."""
+        for batch in self.source.batches(start):
+            rows = batch.rows
+            assert rows.token is not None
+            assert rows.special is not None
+            keep = np.flatnonzero(~rows.special)
+            known = rows.take(keep)
+            assert known.token is not None
+            begin = self._begins(known)
+            count = np.diff(np.append(begin, len(keep)))
+            mean = sparse.csr_array(
+                (np.repeat(1.0 / count, count), np.arange(len(keep)), np.append(begin, len(keep))),
+                shape=(len(begin), len(keep)),
+            )
+            types = self._types(known.token, begin, count)
+            words = Rows(known.sequence[begin], token=types, position=np.arange(len(begin)))
+            layers = {layer: mean @ np.asarray(values.cpu())[keep] for layer, values in batch.layers.items()}
+            yield Batch(layers, words, batch.counts)
+
+    def _begins(self, known: Rows) -> NDArray[np.int64]:
+        """Where each word begins."""
+        assert known.token is not None
+        new = ~self.continues[known.token]
+        new[known.starts()] = True
+        return np.flatnonzero(new)
+
+    def _types(self, token: Any, begin: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A number for each word that its tokens decide, so that runs that were resumed agree."""
+        place = np.arange(len(token)) - np.repeat(begin, count)
+        with np.errstate(over="ignore"):
+            mixed = (token.astype(np.uint64) + np.uint64(1)) * _MULTIPLIER ** (place.astype(np.uint64) + np.uint64(1))
+            hashed = np.add.reduceat(mixed, begin) >> np.uint64(1) if len(begin) else np.empty(0, np.uint64)
+        types = hashed.astype(np.int64)
+        for at in np.unique(types, return_index=True)[1]:
+            number = int(types[at])
+            if number not in self._spelled:
+                pieces = token[begin[at] : begin[at] + count[at]]
+                names = self.source.loaded.tokenizer.convert_ids_to_tokens(pieces.tolist())
+                self._spelled[number] = " ".join(map(str, names))
+        return types
+
+    def token_names(self, tokens: NDArray[np.int64]) -> list[str]:
+        """The tokens of word types, with spaces between them."""
+        return [self._spelled.get(int(t), str(t)) for t in tokens]
+
+    def describe(self) -> dict[str, Any]:
+        """Plain data for provenance."""
+        return self.source.describe() | {"rows": "words"}
+
+
+def continuing(names: list[str]) -> NDArray[np.bool_]:
+    """Which tokens of a vocabulary continue the word before them.
+
+    >>> continuing(["un", "##known", "."]).tolist()
+    [False, True, False]
+    >>> continuing(["Ġun", "known", "."]).tolist()
+    [False, True, False]
+    """
+    if any(name.startswith(_CONTINUES) and len(name) > len(_CONTINUES) for name in names):
+        return np.array([name.startswith(_CONTINUES) for name in names])
+    if any(name.startswith(_BEGINS) for name in names):
+        return np.array([not name.startswith(_BEGINS) and name[:1].isalnum() for name in names])
+    return np.zeros(len(names), dtype=bool)

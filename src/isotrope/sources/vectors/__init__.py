@@ -1,0 +1,1 @@
+"""Vectors from arrays, files, object stores and vector databases."""

@@ -1,0 +1,172 @@
+"""Files in object stores and other places that fsspec knows, by URL: s3://, gs://, https://, file://, memory://.
+
+Arrays in .npy and tables in .parquet are read in pieces where they are; other files are copied to this machine first.
+"""
+
+from __future__ import annotations
+
+import atexit
+import math
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError, MissingExtra
+from isotrope.sources.vectors.array_files import npy_header, refuse_names
+from isotrope.sources.vectors.row_blocks import PICKLED, Block, Entry, dtype_label, entry_block, readable
+from isotrope.sources.vectors.stores.address import begins_as_address
+from isotrope.storage.redaction import masked
+
+_URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+
+
+def is_url(place: object) -> bool:
+    """Whether something is a URL of a file system that fsspec knows.
+
+    >>> is_url("s3://bucket/rows.npy"), is_url("rows.npy"), is_url("postgresql://host/table")
+    (True, False, False)
+    """
+    found = _URL.match(place) if isinstance(place, str) else None
+    if found is None or begins_as_address(found.string):  # stores need no fsspec
+        return False
+    return found[1].lower() in _fsspec().available_protocols()
+
+
+def _fsspec() -> Any:
+    try:
+        import fsspec
+    except ImportError as error:
+        raise MissingExtra("fsspec", "files", "reading from a URL") from error
+    return fsspec
+
+
+def _system(url: str) -> tuple[Any, str]:
+    """The file system of a URL and the path on it; packages that it needs are named."""
+    with readable(masked(url)):
+        try:
+            system, path = _fsspec().core.url_to_fs(url)
+        except ImportError as error:
+            reason = " ".join(str(error).split())
+            raise InputError(f"{masked(url)} needs another package: {reason}.") from error
+        return system, str(path)
+
+
+def files_of(url: str, endings: tuple[str, ...]) -> list[str]:
+    """The file itself, or those with such endings in a folder, in the order of their names."""
+    system, path = _system(url)
+    with readable(masked(url)):
+        if not system.isdir(path):
+            return [url]
+        names = sorted(name for name in system.ls(path, detail=False) if Path(name).suffix.lower() in endings)
+    if not names:
+        raise InputError(f"{masked(url)} holds no file that ends in {', '.join(endings)}: check the URL.")
+    return [str(system.unstrip_protocol(name)) for name in names]
+
+
+def facts_of(url: str) -> dict[str, Any]:
+    """URL, size and a key of a remote file that changes with it, where the file system has one."""
+    system, path = _system(url)
+    with readable(masked(url)):
+        return {"path": masked(url), "bytes": system.size(path), "key": str(system.ukey(path))}
+
+
+def open_url(
+    url: str, opener: Callable[[Path, str | None, str | None], list[Block]], column: str | None, group_by: str | None
+) -> list[Block]:
+    """The blocks of a remote file of vectors."""
+    shown = masked(url)
+    system, path = _system(url)
+    with readable(shown):
+        if not system.isfile(path):
+            raise InputError(f"there is no file {shown}: check the URL.")
+        if Path(path).suffix.lower() == ".npy":
+            return [_npy(shown, system, path, column, group_by)]
+        if Path(path).suffix.lower() == ".parquet":
+            from isotrope.sources.vectors.table_files import open_parquet
+
+            return open_parquet(RemoteFile(shown, partial(system.open, path, "rb")), column, group_by)
+        return opener(copied(url), column, group_by)
+
+
+class RemoteFile:
+    """A name that can be opened for reading bytes, and is shown without secrets."""
+
+    def __init__(self, shown: str, begin: Callable[[], Any]) -> None:
+        self._shown, self.begin = shown, begin
+
+    def __str__(self) -> str:
+        return self._shown
+
+
+def _npy(shown: str, system: Any, path: str, column: str | None, group_by: str | None) -> Block:
+    refuse_names(f"{shown} is a .npy file, which", column, group_by)
+    with system.open(path, "rb") as file:
+        shape, fortran, dtype = npy_header(file)
+        offset = file.tell()
+    if dtype.hasobject:
+        return entry_block(shown, Entry(shape, PICKLED, nullcontext))
+    if fortran:
+        raise InputError(f"{shown} is stored by columns; copy it here first, or save it with np.ascontiguousarray.")
+    needed, there = math.prod(shape) * dtype.itemsize, system.size(path) - offset
+    if needed > there:
+        raise ValueError(f"it is cut short: {needed} bytes of numbers expected, {max(there, 0)} found")
+    rows = _Rows(system, path, dtype, offset, shape)
+    return entry_block(shown, Entry(shape, dtype_label(dtype), partial(nullcontext, rows)))
+
+
+class _Rows:
+    """Slices of an array in a remote file, each read when it is asked for."""
+
+    def __init__(self, system: Any, path: str, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> None:
+        self.system, self.path, self.dtype, self.offset, self.shape = system, path, dtype, offset, shape
+
+    def __getitem__(self, rows: slice) -> NDArray[Any]:
+        start, stop, _ = rows.indices(self.shape[0])
+        row = self.dtype.itemsize * math.prod(self.shape[1:])
+        data = self.system.cat_file(self.path, self.offset + start * row, self.offset + stop * row)
+        return np.frombuffer(data, self.dtype).reshape(-1, *self.shape[1:])
+
+
+@lru_cache
+def _folder() -> Path:
+    """Where copies are until this process ends."""
+    folder = tempfile.mkdtemp(prefix="isotrope-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+@cache
+def copied(url: str) -> Path:
+    """A copy of a remote file or folder on this machine, made once and gone with this process."""
+    system, path = _system(url)
+    with readable(masked(url)):
+        target = Path(tempfile.mkdtemp(dir=_folder())) / (Path(path).name or "data")
+        if system.isdir(path):
+            system.get(path.rstrip("/") + "/", str(target) + "/", recursive=True)
+        elif system.exists(path):
+            system.get_file(path, str(target))
+        else:
+            raise InputError(f"there is nothing at {masked(url)}: check the URL.")
+    return target
+
+
+def told_by_url(facts: Callable[[], dict[str, Any]], here: Path, url: str) -> dict[str, Any]:
+    """What is recorded of a copy, under the name of what it is a copy of."""
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: renamed(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [renamed(one) for one in value]
+        return value.replace(str(here), masked(url).rstrip("/")) if isinstance(value, str) else value
+
+    found: dict[str, Any] = renamed(facts())
+    return found

@@ -1,0 +1,258 @@
+"""Qdrant, a server or a folder of its local mode: the vectors of a collection by id, and a new one of repaired ones."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError, StoreError
+from isotrope.sources.groups import Groups
+from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix
+from isotrope.sources.vectors.stores.address import Address
+from isotrope.sources.vectors.stores.qdrant_folder import points_alone
+from isotrope.sources.vectors.stores.store import Records, choose_name, package, refuse_changed, refuse_empty, told
+
+#: Seconds that a request may take, and points and numbers that one carries at most: numbers of a few megabytes.
+_PATIENCE, _PAGE, _NUMBERS = 20, 1024, 1 << 18
+
+_NORMALISED = (
+    "The vectors have length 1: Qdrant normalises them for the distance Cosine, and their own lengths are lost."
+)
+
+#: Clients of folders that are open, with how many use each: a folder can be opened once only.
+_OPEN: dict[str, tuple[Any, int]] = {}
+
+
+@dataclass(frozen=True)
+class QdrantVectors:
+    """The vectors of a collection under one name ("" where they have none), in the order of the points' ids."""
+
+    address: Address
+    collection: str
+    vector: str
+    distance: str
+    block: Block
+    left_out: int
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        note = {"note": _NORMALISED} if _normalised(self.address, self.distance) else {}
+        return {
+            "path": str(self.address),
+            "store": "qdrant",
+            "collection": self.collection,
+            "vector": self.vector or None,
+            "distance": self.distance,
+            "rows": self.block.rows,
+            "rows_without_vector": self.left_out,
+        } | note
+
+    def records(self, size: int) -> Records:
+        """Points with their ids and payloads."""
+        size = min(size, _page(self.block.width))
+        for points in _pages(self.address, self.collection, self.vector, self.block.rows, True, 0, size):
+            yield points, _matrix(points, self.vector)
+
+    def target(self, address: Address, column: str | None, width: int) -> QdrantTarget:
+        """A new collection with the ids, payloads and the distance of this one; column: the name of its vectors."""
+        with told(address, "opened"), _client(address, new=True) as client:
+            if client.collection_exists(address.named):
+                raise StoreError(f"{address} is there already, and is never written over; name a new collection.")
+        return QdrantTarget(address, self.vector if column is None else column, self.distance, width)
+
+
+@dataclass(frozen=True)
+class QdrantTarget:
+    """A collection that is not there yet."""
+
+    address: Address
+    vector: str
+    distance: str
+    width: int
+
+    @property
+    def words(self) -> str:
+        short = "; for the distance Cosine Qdrant keeps them at length 1" * _normalised(self.address, self.distance)
+        return f"the new collection {self.address}, with ids and payloads{short}"
+
+    def write(self, records: Records) -> None:
+        """Fill a new collection; it is removed again where that fails."""
+        models = package("qdrant_client.models", "writing to Qdrant")
+        params = models.VectorParams(size=self.width, distance=models.Distance(self.distance))
+        name = self.address.named
+        with told(self.address, "written"), _client(self.address, new=True) as client:
+            with points_alone(self.address.place):  # a folder may hold points of that name which it does not list
+                client.create_collection(name, vectors_config={self.vector: params} if self.vector else params)
+            try:
+                for points, vectors in records:
+                    rows = [{self.vector: row} if self.vector else row for row in vectors.tolist()]
+                    new = [
+                        models.PointStruct(id=old.id, vector=row, payload=old.payload)
+                        for old, row in zip(points, rows, strict=True)
+                    ]
+                    for low in range(0, len(new), _page(self.width)):
+                        _put(client, name, new[low : low + _page(self.width)])
+            except BaseException:
+                client.delete_collection(name)
+                raise
+
+
+def _page(width: int) -> int:
+    """How many points one request carries."""
+    return max(1, min(_PAGE, _NUMBERS // width))
+
+
+def _put(client: Any, collection: str, points: list[Any]) -> None:
+    """Write points; where a server takes no request as large as their payloads make it, in halves."""
+    refused = package("qdrant_client.http.exceptions", "writing to Qdrant").UnexpectedResponse
+    try:
+        client.upsert(collection, points, wait=True)
+    except refused as error:
+        # Qdrant itself answers 400, what stands in front of it 413.
+        if len(points) == 1 or not (error.status_code == 413 or b"larger than allowed" in error.content):
+            raise
+        for half in (points[: len(points) // 2], points[len(points) // 2 :]):
+            _put(client, collection, half)
+
+
+def _normalised(address: Address, distance: str) -> bool:
+    """Whether vectors are kept at length 1; a folder keeps those for the distance Cosine as they were given."""
+    return address.is_server and distance == "Cosine"
+
+
+def open_qdrant(address: Address, column: str | None, group_by: str | None) -> QdrantVectors:
+    """The vectors of a collection; column: their name, where the collection has named ones."""
+    with _client(address) as client:
+        collection = choose_name(address, [c.name for c in client.get_collections().collections], "collection")
+        vectors = client.get_collection(collection).config.params.vectors
+        vector, params = _choose(address, vectors, column)
+        rows = client.count(collection, count_filter=_having(vector), exact=True).count
+        left_out = client.count(collection, exact=True).count - rows
+    name = f"{address} [{vector}]" if vector else str(address)
+    if params.multivector_config is not None:
+        raise InputError(f"{name} holds several vectors per point, expected one; pool them first.")
+    refuse_empty(name, rows, left_out)
+    dtype = params.datatype.value if params.datatype is not None else "float32"
+    check_matrix(name, (rows, params.size), dtype)
+    pieces = partial(_pieces, address, collection, vector, rows, _page(params.size), group_by)
+    block = Block(name, rows, params.size, dtype, pieces)
+    return QdrantVectors(address, collection, vector, params.distance.value, block, left_out)
+
+
+def _choose(address: Address, vectors: Any, column: str | None) -> tuple[str, Any]:
+    """The name and the parameters of the vectors that are asked for, or of the only ones."""
+    if not vectors:
+        raise InputError(f"{address} has sparse vectors only, expected dense ones; name another collection.")
+    if not isinstance(vectors, dict):
+        if column:
+            raise InputError(f"{address} has vectors without names, so --column {column!r} has no use; leave it out.")
+        return "", vectors
+    if column is None and len(vectors) == 1:
+        (column,) = vectors
+    if column is None or column not in vectors:
+        asked = "" if column is None else f" but not {column!r}"
+        raise InputError(f"{address} has the vectors {', '.join(vectors)}{asked}; name one with --column.")
+    return column, vectors[column]
+
+
+def _having(vector: str) -> Any:
+    """The filter for points that have the vector."""
+    models = package("qdrant_client.models", "reading Qdrant")
+    return models.Filter(must=[models.HasVectorCondition(has_vector=vector)])
+
+
+def _pieces(
+    address: Address, collection: str, vector: str, rows: int, page: int, group_by: str | None, start: int, size: int
+) -> Iterator[Piece]:
+    payload = False if group_by is None else [group_by]
+    for points in _pages(address, collection, vector, rows, payload, start, min(size, page)):
+        labels = None if group_by is None else Groups.of(_label(point.payload, group_by) for point in points)
+        yield _matrix(points, vector), labels
+
+
+def _pages(
+    address: Address, collection: str, vector: str, rows: int, payload: bool | list[str], start: int, size: int
+) -> Iterator[list[Any]]:
+    """Points from number `start` on, by id, `size` at a time; those before are passed over without their vectors."""
+    with told(address), _client(address) as client:
+        place, row = None, 0
+        while row < start:
+            points, place = client.scroll(
+                collection, _having(vector), min(start - row, 8 * _PAGE), offset=place, with_payload=False
+            )
+            row += len(points)
+            if place is None:
+                break
+        while row == 0 or place is not None:
+            points, place = client.scroll(
+                collection, _having(vector), size, offset=place, with_payload=payload,
+                with_vectors=[vector] if vector else True,
+            )  # fmt: skip
+            row += len(points)
+            if points:
+                yield points
+            elif row == 0:
+                break
+        refuse_changed(address, rows, row)
+
+
+def _matrix(points: list[Any], vector: str) -> NDArray[np.float32]:
+    return np.array([point.vector[vector] if vector else point.vector for point in points], np.float32)
+
+
+def _label(payload: Any, key: str) -> str:
+    """The value of a key such as "author.name" as text, "null" where there is none."""
+    value = payload
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    if isinstance(value, (list, dict)):
+        raise InputError(f"the payload {key!r} holds a {type(value).__name__}, expected one value; name another key.")
+    return "null" if value is None else str(value)
+
+
+@contextmanager
+def _client(address: Address, new: bool = False) -> Iterator[Any]:
+    """A client of the server or of the folder, closed when nobody uses it any more.
+
+    new: the folder may be made, and is taken away again where nothing was put into it.
+    """
+    library = package("qdrant_client", "reading Qdrant")
+    if address.is_server:
+        if "@" in address.place:
+            raise InputError(f"{address} holds a user or key, which Qdrant takes from QDRANT_API_KEY; set it there.")
+        key = os.environ.get("QDRANT_API_KEY")
+        client = library.QdrantClient(url=address.place, api_key=key, timeout=_PATIENCE, check_compatibility=False)
+        try:
+            yield client
+        finally:
+            client.close()
+        return
+    folder = os.path.realpath(address.place)
+    made = new and not os.path.exists(folder)
+    if folder not in _OPEN:
+        if not made and not (Path(folder) / "meta.json").is_file():  # it would be made
+            raise InputError(f"{address.place!r} is no folder of Qdrant's local mode; check the path.")
+        with points_alone(folder):
+            _OPEN[folder] = library.QdrantClient(path=folder), 0
+    client, users = _OPEN[folder]
+    _OPEN[folder] = client, users + 1
+    try:
+        yield client
+    finally:
+        client, users = _OPEN.pop(folder)
+        if users > 1:
+            _OPEN[folder] = client, users - 1
+        else:
+            made = made and not client.get_collections().collections
+            client.close()
+            if made:
+                shutil.rmtree(folder, ignore_errors=True)

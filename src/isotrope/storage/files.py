@@ -1,0 +1,161 @@
+"""Files and folders that are written whole or not at all, and stay through a power cut; nothing is pickled."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
+from glob import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isotrope.errors import StoreError
+from isotrope.formats.csv import csv_text
+from isotrope.storage.regular_files import check_regular
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    Arrays = Mapping[str, NDArray[np.generic]]
+
+
+#: The names of files and folders that are being written, or are about to go.
+_LEFTOVER = re.compile(r"\.(?P<name>.+)\.\d+\.(?P<kind>part|old)")
+
+
+@contextmanager
+def told(what: Path) -> Iterator[None]:
+    """Turn what the system says into a sentence; a pipe or device in the place of a file is refused first."""
+    check_regular(what)
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise StoreError(f"the disk is full: {str(what)!r} could not be written; free some space.") from error
+        raise StoreError(f"{str(what)!r} could not be written or read ({error.strerror or error}).") from error
+
+
+def write_atomically(path: Path, write: Callable[[Path], object], *, new: bool = False) -> None:
+    """Let `write` fill a file beside `path`, then put it in place at once; nothing is left on failure.
+
+    new: never over a file that is there by then.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with told(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write(beside)
+            with beside.open("rb+") as file:
+                os.fsync(file.fileno())
+            if new and path.exists():
+                raise StoreError(f"{str(path)!r} is there by now, and is never written over; choose another name.")
+            beside.replace(path)
+        sync(path.parent)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
+    """Let `fill` write into a folder beside `folder`, then put it in its place at once; nothing is left on failure."""
+    beside, before = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("part", "old"))
+    try:
+        with told(folder):
+            beside.mkdir(parents=True)
+            fill(beside)
+            if folder.exists():
+                folder.replace(before)
+            beside.replace(folder)
+        sync(folder.parent)
+    finally:
+        if before.exists() and not folder.exists():  # stopped between the two
+            before.replace(folder)
+        shutil.rmtree(before, ignore_errors=True)
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def remove_leftovers(folder: Path, *patterns: str) -> None:
+    """Remove what killed processes left half-written in a folder; only for who holds the lock of what is written there.
+
+    Args:
+        folder: Where to look; nothing happens where there is none.
+        patterns: Names of the files and folders that were being written, such as "*.parquet".
+    """
+    for path in list(folder.iterdir()) if folder.is_dir() else ():
+        found = _LEFTOVER.fullmatch(path.name)
+        if found is None or not any(fnmatchcase(found["name"], pattern) for pattern in patterns):
+            continue
+        target = path.with_name(found["name"])
+        with told(path):
+            if found["kind"] == "old" and not target.exists():
+                path.replace(target)  # stopped after the old folder had gone and before the new one came
+            else:
+                remove(path)
+
+
+def remove_leftovers_of(target: Path) -> None:
+    """Remove what killed processes left of one file or folder that they were writing; only for who holds its lock."""
+    remove_leftovers(target.absolute().parent, escape(target.name))
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder with what is in it; of a link only the link."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def sync(*folders: Path) -> None:
+    """Bring to the disk what folders hold by which name: what was put in place stays there through a power cut."""
+    for folder in folders:
+        with suppress(OSError):  # systems that cannot do that for folders keep them by ways of their own
+            place = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(place)
+            finally:
+                os.close(place)
+
+
+def write_text(path: Path, text: str) -> None:
+    """A text as UTF-8."""
+    write_atomically(path, lambda beside: beside.write_bytes(text.encode("utf-8")))
+
+
+def write_arrays(path: Path, arrays: Arrays) -> None:
+    """Named arrays as a safetensors file."""
+    import numpy as np
+    from safetensors.numpy import save
+
+    data = {k: np.ascontiguousarray(v) for k, v in arrays.items()}
+    write_atomically(path, lambda beside: beside.write_bytes(save(data)))
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays that `write_arrays` wrote, each a writable copy."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    with told(path):
+        try:
+            return {k: v.copy() for k, v in load_file(path).items()}
+        except SafetensorError as error:
+            raise StoreError(f"{str(path)!r} is damaged or cut short ({error}); run again.") from error
+
+
+def write_frame(path: Path, frame: pd.DataFrame) -> None:
+    """A table as parquet or CSV, by the ending of the name."""
+    if path.suffix == ".csv":
+        write_text(path, csv_text(frame))
+        return
+
+    def write(beside: Path) -> None:
+        with beside.open("wb") as file:  # pyarrow itself opens no file whose name is not UTF-8
+            frame.to_parquet(file, index=False)
+
+    write_atomically(path, write)

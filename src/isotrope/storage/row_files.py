@@ -1,0 +1,214 @@
+"""Files of rows, written piece by piece without knowing their number beforehand: npy, parquet, safetensors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isotrope.errors import InputError, StoreError
+from isotrope.storage.files import write_atomically
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Pieces = Iterable[NDArray[np.floating[Any]]]
+
+#: The name that the rows have in files whose arrays or columns have names.
+TENSOR, COLUMN = "vectors", "vector"
+
+#: Rows of a parquet file's row group, so that small pieces do not make thousands of them.
+_ROW_GROUP = 8192
+
+#: More rows than any file has: what their number may take up in a header that is written before it is known.
+_MOST = 10**18
+
+_SAFETENSORS = {"float32": "F32", "float64": "F64"}
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What a table holds beside its vectors.
+
+    schema: of the whole table, of pyarrow. vectors: the name of the column of vectors. read: record batches of all
+    other columns in the order of the rows, of at most about so many rows.
+    """
+
+    schema: Any
+    vectors: str
+    read: Callable[[int], Iterator[Any]]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the other columns."""
+        return [name for name in self.schema.names if name != self.vectors]
+
+
+def refuse_target(path: Path) -> None:
+    """Refuse a file that is there already, has no folder to be in, or whose ending names no format that is written."""
+    if path.suffix.lower() not in _WRITERS:
+        raise InputError(f"{str(path)!r} ends in {path.suffix!r}, expected {', '.join(_WRITERS)}: name the file so.")
+    if path.exists():
+        what = "a folder" if path.is_dir() else "a file that is there already"
+        raise StoreError(f"{str(path)!r} is {what}, which is never written over; choose another name.")
+    if not path.parent.is_dir():
+        raise StoreError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into; make it first.")
+
+
+def write_rows(path: Path, pieces: Pieces, columns: Columns | None = None) -> int:
+    """Write pieces (m, k) of rows, float32 or float64, one after another into one file, at once or not at all.
+
+    The ending of the name says the format. Returns the number of rows. Memory: one piece (parquet: a row group).
+    columns: what stands beside the rows and is written with them, in the same order; only parquet has room for it.
+
+    >>> import numpy as np, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     count = write_rows(Path(folder) / "rows.npy", iter([np.ones((2, 3)), np.zeros((1, 3))]))
+    ...     count, np.load(Path(folder) / "rows.npy").shape
+    (3, (3, 3))
+    """
+    refuse_target(path)
+    rest = iter(pieces)
+    first = next(rest, None)
+    if first is None:
+        raise InputError("there is no row to write.")
+    count = 0
+
+    def counted() -> Iterator[NDArray[np.floating[Any]]]:
+        nonlocal count
+        for piece in chain([first], rest):
+            count += len(piece)
+            yield piece
+
+    write = _WRITERS[path.suffix.lower()]
+    if write is _write_parquet and columns is not None:
+        write = partial(_write_table, columns)
+    write_atomically(path, lambda beside: write(beside, first.shape[1], first.dtype, counted()), new=True)
+    return count
+
+
+def _write_npy(path: Path, width: int, dtype: np.dtype[Any], pieces: Pieces) -> None:
+    from numpy.lib import format as npy
+
+    def head(rows: int) -> bytes:
+        import io
+
+        buffer = io.BytesIO()
+        facts = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": (rows, width)}
+        npy.write_array_header_1_0(buffer, facts)  # numpy leaves room for a growing number of rows
+        return buffer.getvalue()
+
+    _write_behind(path, head, pieces)
+
+
+def _write_safetensors(path: Path, width: int, dtype: np.dtype[Any], pieces: Pieces) -> None:
+    def facts(rows: int) -> str:
+        end = rows * width * dtype.itemsize
+        return json.dumps(
+            {TENSOR: {"dtype": _SAFETENSORS[dtype.name], "shape": [rows, width], "data_offsets": [0, end]}}
+        )
+
+    room = -(-len(facts(_MOST)) // 8) * 8
+
+    def head(rows: int) -> bytes:
+        return room.to_bytes(8, "little") + facts(rows).ljust(room).encode()
+
+    _write_behind(path, head, pieces)
+
+
+def _write_behind(path: Path, head: Callable[[int], bytes], pieces: Pieces) -> None:
+    """Rows behind a header that is as long for any number of rows, and is written again when that is known."""
+    rows = 0
+    with path.open("wb") as file:
+        file.write(head(0))
+        for piece in pieces:
+            rows += len(piece)
+            file.write(piece.data if piece.flags.c_contiguous else piece.tobytes())
+        file.seek(0)
+        file.write(head(rows))
+
+
+def _write_parquet(path: Path, width: int, dtype: np.dtype[Any], pieces: Pieces) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    schema = pa.schema([(COLUMN, pa.list_(pa.from_numpy_dtype(dtype), width))])
+    # Numbers that are all different gain nothing by a dictionary, and next to nothing by compression.
+    # pyarrow itself opens no file whose name is not UTF-8.
+    with (
+        path.open("wb") as file,
+        parquet.ParquetWriter(file, schema, use_dictionary=False, compression="none") as writer,
+    ):
+        for group in _grouped(pieces):
+            values = pa.FixedSizeListArray.from_arrays(pa.array(group.ravel()), width)
+            writer.write_table(pa.Table.from_arrays([values], schema=schema))
+
+
+def _write_table(columns: Columns, path: Path, width: int, dtype: np.dtype[Any], pieces: Pieces) -> None:
+    """Rows in the place of the vectors of a table, with its other columns as they are."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    # What a library noted of the old vectors, such as their type, no longer holds.
+    facts = {key: value for key, value in (columns.schema.metadata or {}).items() if key != b"huggingface"}
+    kind = pa.list_(pa.from_numpy_dtype(dtype), width)
+    fields = [pa.field(field.name, kind) if field.name == columns.vectors else field for field in columns.schema]
+    schema = pa.schema(fields, metadata=facts)
+    with parquet.ParquetWriter(path, schema, use_dictionary=columns.names, compression="snappy") as writer:
+        take = _taking(columns)
+        for group in _grouped(pieces):
+            others = take(len(group))
+            values = pa.FixedSizeListArray.from_arrays(pa.array(group.ravel()), width)
+            arrays = [values if name == columns.vectors else others[name] for name in schema.names]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def _taking(columns: Columns) -> Callable[[int], Any]:
+    """A function that gives the next so many rows of the other columns."""
+    import pyarrow as pa
+
+    schema = pa.schema([columns.schema.field(name) for name in columns.names])
+    rest, batches = pa.Table.from_batches([], schema), columns.read(_ROW_GROUP)
+
+    def take(count: int) -> Any:
+        nonlocal rest
+        if not columns.names:
+            return {}
+        parts, found = [rest], len(rest)
+        while found < count:
+            batch = next(batches, None)
+            if batch is None:
+                raise InputError("the table was changed while it was read: it has fewer rows than vectors; run again.")
+            parts.append(pa.Table.from_batches([batch]).cast(schema))
+            found += batch.num_rows
+        joined = pa.concat_tables(parts)
+        rest = joined.slice(count)
+        return joined.slice(0, count)
+
+    return take
+
+
+def _grouped(pieces: Pieces) -> Iterator[NDArray[np.floating[Any]]]:
+    """Pieces joined until they are large enough for a row group."""
+    import numpy as np
+
+    held: list[NDArray[np.floating[Any]]] = []
+    for piece in pieces:
+        held.append(piece)
+        if sum(map(len, held)) >= _ROW_GROUP:
+            yield np.concatenate(held)
+            held = []
+    if held:
+        yield np.concatenate(held)
+
+
+_WRITERS: dict[str, Callable[[Path, int, np.dtype[Any], Pieces], None]] = {
+    ".npy": _write_npy,
+    ".parquet": _write_parquet,
+    ".safetensors": _write_safetensors,
+}

@@ -1,0 +1,1 @@
+"""The anisotropy study (Godey et al. 2023)."""

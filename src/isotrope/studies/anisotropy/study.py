@@ -1,0 +1,223 @@
+"""Anisotropy of layers, drift, and blocks under a common bias: the protocol of Godey et al. 2023."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from isotrope.errors import InputError
+from isotrope.findings import Findings
+from isotrope.measures import get
+from isotrope.repairs.fit_data import saved_summary
+from isotrope.sources.models.modality import WORDS
+from isotrope.studies.anisotropy.biased_block import LENGTH, NORMS, SEQUENCES, Inputs, fixed_points, under_bias
+from isotrope.studies.anisotropy.claims import (
+    block_claims,
+    drift_claims,
+    fixed_point_claims,
+    length_claims,
+    sign_claims,
+)
+from isotrope.studies.anisotropy.figures import block_pictures, layers_picture
+from isotrope.studies.figures import of_run
+from isotrope.studies.options import Options
+from isotrope.studies.result import Claim, Study, Table
+from isotrope.studies.runner import Made, Task, carry_out, finished
+from isotrope.studies.transformer_block import (
+    TransformerBlock,
+    fresh_block,
+    number_of_blocks,
+    refuse_block_width,
+    trained_block,
+)
+
+PAPER = "Godey, de la Clergerie and Sagot 2023, Is Anisotropy Inherent to Transformers?"
+
+_BY_LAYER = ("mean_cosine", "drift_norm", "drift_share", "mean_squared_norm")
+_DRIFT = tuple(
+    f"drift_correlation_{kind}{end}" for kind in ("spearman", "pearson") for end in ("", "_p", "_p_asymptotic")
+)
+
+#: Sequences, rows of each and norms of the bias of a quick study, and of a trained block's.
+_QUICK = (2, 128, (0.0, 1.0, 5.0, 10.0, 20.0, 25.0, 30.0, 40.0))
+_TRAINED = (4, 256, NORMS)
+
+#: Initialisations and directions of the bias at which the sign of the mean score is looked at, and the bias there.
+_DRAWS, _SIGN_NORM = 4, 20.0
+
+
+def anisotropy(
+    *,
+    output: str | Path,
+    models: Sequence[str | Path] = (),
+    text: str | Path | Sequence[str] | None = None,
+    images: str | Path | None = None,
+    sounds: str | Path | None = None,
+    texts: int | None = None,
+    width: int = 768,
+    blocks: Sequence[int] | None = None,
+    quick: bool = False,
+    seed: int = 0,
+    batch_size: int | None = None,
+    device: str = "auto",
+    resume: bool = False,
+    progress: Any = None,
+    say: Any = None,
+) -> Study:
+    """Mean cosine and drift of every layer, and what a fresh block and the models' blocks do under a common bias.
+
+    models, text, texts: as for `norm_variance`; images, sounds: for models that read those. width: of the fresh block,
+    768 as BERT's. blocks: of the models, by number, negative ones from the end; None for the first and the middle one.
+    quick: fewer rows and norms.
+    """
+    options = Options.among(locals())
+    refuse_block_width(width)
+    tasks = [Task(f"{model} layers", partial(_layers, options, model)) for model in options.names]
+    tasks.append(Task("all layers", partial(_together, options)))
+    tasks.append(Task("fresh block", partial(_fresh, options, width)))
+    tasks.append(Task("fresh block signs", partial(_signs, options, width)))
+    tasks += [Task(f"{model} blocks", partial(_trained, options, model, blocks)) for model in options.names]
+    media = {"images": str(images) if images else None, "sounds": str(sounds) if sounds else None}
+    settings = options.settings(width=width, blocks=None if blocks is None else list(blocks), **media)
+    first = partial(_first, options, blocks)
+    return carry_out(
+        "anisotropy", PAPER, tasks, settings, options.folder, resume=resume, progress=progress, first=first
+    )
+
+
+def _first(options: Options, blocks: Sequence[int] | None) -> None:
+    """Refuse blocks that a model does not have; say how long reading will take."""
+    for model in options.names if blocks and not options.resume else ():
+        loaded = options.input(model).load()
+        for number in blocks or ():
+            trained_block(loaded, number)
+    options.announce(",".join(_BY_LAYER), 1.0)
+
+
+def _layers(options: Options, model: str) -> Made:
+    """Figs. 1 to 5 and 11 for one model."""
+    import pandas as pd
+
+    findings = options.scan(model, options.source(model), ",".join((*_BY_LAYER, *_DRIFT)))
+    rows = []
+    for layer in findings.layers:
+        by = {r.measure: r for r in findings.readings if r.layer == layer and r.group is None}
+        cosine = by["mean_cosine"]
+        row: dict[str, Any] = {"layer": findings.layer_names.get(str(layer), str(layer))}
+        row |= {"mean_cosine": cosine.value, "low": cosine.low, "high": cosine.high}
+        row |= {"drift_norm": by["drift_norm"].value, "drift_share": by["drift_share"].value}
+        row["rms_norm"] = math.sqrt(by["mean_squared_norm"].value)
+        rows.append(row | {"centred_mean_cosine": _centred(options, model, layer)})
+    drift = pd.DataFrame([{name.removeprefix("drift_correlation_"): _across(findings, name) for name in _DRIFT}])
+    frame = pd.DataFrame(rows)
+    tables = [
+        Table("layers", f"Mean cosine, drift and the cosine that is left without the mean, by layer, {model}", frame),
+        Table("drift", f"Correlation over layers of the norm of the mean with the mean cosine, {model}", drift),
+    ]
+    return Made(
+        tables,
+        drift_claims(model, options.modality(model), frame, drift),
+        of_run(options.run_folder(model), ["mean_cosine", "drift"]),
+    )
+
+
+def _together(options: Options) -> Made:
+    """Figs. 1 to 4: the layers of all models beside each other, by their depth from 0 to 1."""
+    import pandas as pd
+
+    parts = []
+    for model in options.names:
+        frame = finished(options.folder, f"{model} layers").tables[0].frame
+        depth = [i / max(len(frame) - 1, 1) for i in range(len(frame))]
+        parts.append(frame[["layer", "mean_cosine", "low", "high"]].assign(model=model, depth=depth))
+    every = pd.concat(parts, ignore_index=True)
+    return Made([Table("layers", "Mean cosine by layer of all models", every)], (), [layers_picture(every)])
+
+
+def _centred(options: Options, model: str, layer: Any) -> float:
+    """Mean cosine of the sampled rows less the mean of all."""
+    summary = saved_summary(options.run_folder(model), layer)
+    assert summary.sample is not None
+    return get("mean_cosine")(summary.sample.values - summary.moments.mean)
+
+
+def _across(findings: Findings, name: str) -> float:
+    return next(r.value for r in findings.readings if r.measure == name and r.layer is None)
+
+
+def _fresh(options: Options, width: int) -> Made:
+    """Figs. 6 to 10 for a block at initialisation."""
+    sequences, length, norms = _QUICK if options.quick else (SEQUENCES, LENGTH, NORMS)
+    block = fresh_block(width, seed=options.seed)
+    return _biased("fresh", options, [block], sequences, length, norms, width)
+
+
+def _trained(options: Options, model: str, numbers: Sequence[int] | None) -> Made:
+    """The same for blocks of a model, and their fixed points beside the lengths of the model's own rows."""
+    sequences, length, norms = _QUICK if options.quick else _TRAINED
+    if (modality := options.modality(model)) != "text":
+        told = (
+            f"{model} reads {WORDS[modality]}: rows for a block come from a table of input embeddings, which text has."
+        )
+        return Made((), [Claim("note", told, "Section 4")])
+    try:
+        loaded = options.input(model).load()
+        chosen = numbers or sorted({0, number_of_blocks(loaded) // 2})
+        blocks = [trained_block(loaded, n) for n in chosen]
+    except InputError as error:
+        return Made((), [Claim("note", str(error), "Section 4")])
+    made = _biased("trained", options, blocks, sequences, length, norms, None)
+    lengths = finished(options.folder, f"{model} layers").tables[0].frame["rms_norm"].astype(float)
+    return made._replace(claims=[*made.claims, *length_claims(model, made.tables[1].frame, lengths)])
+
+
+def _biased(
+    name: str,
+    options: Options,
+    blocks: Sequence[TransformerBlock],
+    sequences: int,
+    length: int,
+    norms: Sequence[float],
+    width: int | None,
+) -> Made:
+    import pandas as pd
+
+    rows, points = [], []
+    for block in blocks:
+        inputs = Inputs.draw(block, sequences, length, options.seed, options.seed)
+        records = under_bias(block, inputs, norms)
+        rows += [{"block": block.name} | record for record in records]
+        points.append({"block": block.name} | fixed_points(block, inputs, records))
+    frame, fixed = pd.DataFrame(rows), pd.DataFrame(points)
+    shape = f"{sequences} sequences of {length} rows of the raw embeddings and a common bias"
+    tables = [
+        Table(f"{name}_block", f"Input, output, scores, queries, keys and softmax of a block given {shape}", frame),
+        Table(
+            f"{name}_fixed_points",
+            "Norm of the bias at which the block leaves the norm as it is, by both readings",
+            fixed,
+        ),
+    ]
+    claims = [claim for block in blocks for claim in block_claims(frame[frame["block"] == block.name], width)]
+    return Made(tables, [*claims, *fixed_point_claims(fixed, width)], block_pictures(f"{name}_block", frame))
+
+
+def _signs(options: Options, width: int) -> Made:
+    """How the sign of the mean score depends on the initialisation and on the direction of the bias."""
+    import pandas as pd
+
+    sequences, length = (1, 64) if options.quick else (2, 256)
+    rows = []
+    for draw in range(_DRAWS):
+        block = fresh_block(width, seed=options.seed + draw)
+        for direction in range(_DRAWS if not options.quick else 2):
+            inputs = Inputs.draw(block, sequences, length, options.seed, direction)
+            (record,) = under_bias(block, inputs, [_SIGN_NORM])
+            chosen = {k: record[k] for k in ("score_mean", "score_deviation", "output_norm", "softmax_max")}
+            rows.append({"initialisation": options.seed + draw, "direction": direction} | chosen)
+    frame = pd.DataFrame(rows)
+    title = f"Mean score of fresh blocks under a bias of {_SIGN_NORM:g}, by initialisation and direction"
+    return Made([Table("signs", title, frame)], sign_claims(frame))

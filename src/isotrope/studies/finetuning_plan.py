@@ -1,0 +1,62 @@
+"""Which GLUE tasks a study fine-tunes on, how, and about how long that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from isotrope.finetuning.settings import Training
+from isotrope.finetuning.tasks import TaskData, glue_folder, read_tasks
+from isotrope.readings.cost import duration
+from isotrope.sources.models.load import Loaded
+from isotrope.studies.options import Options
+
+#: How a quick study fine-tunes: on the task with the shortest texts, on few of its rows, once.
+_QUICK_TASKS, _QUICK_ROWS, _QUICK_EPOCHS = ("cola",), 300, 1
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """Tasks with their rows, none where there are none; and how models are trained."""
+
+    data: Sequence[TaskData]
+    training: Training
+
+    @classmethod
+    def planned(
+        cls,
+        options: Options,
+        tasks: Sequence[str] | None,
+        train_rows: int | None,
+        epochs: int = Training.epochs,
+        learning_rate: float = Training.learning_rate,
+        max_length: int = Training.max_length,
+    ) -> FineTuning:
+        """What the options ask for; tasks: None for all that the data holds, of which a quick study takes one."""
+        if options.quick:
+            train_rows, epochs = train_rows or _QUICK_ROWS, min(epochs, _QUICK_EPOCHS)
+        training = Training(train_rows=train_rows, epochs=epochs, learning_rate=learning_rate, max_length=max_length)
+        root = options.data_root
+        if tasks is not None:
+            return cls(read_tasks(tasks, root) if tasks else [], training)
+        there = root is not None and glue_folder(root) != Path(root)
+        return cls(read_tasks(_QUICK_TASKS if options.quick else None, root) if there else [], training)
+
+    @property
+    def names(self) -> list[str]:
+        return [data.task.name for data in self.data]
+
+    def settings(self) -> dict[str, Any]:
+        """What must be the same for a study to be continued."""
+        return {"tasks": self.names, "training": asdict(self.training)}
+
+    def announce(self, options: Options, load: Callable[[str], Loaded], times: Mapping[str, float]) -> None:
+        """Say about how long fine-tuning takes; times: how often each model is fine-tuned on all tasks."""
+        if options.say is None or options.resume or not self.data:
+            return
+        from isotrope.finetuning.cost import fine_tuning_seconds
+
+        seconds = sum(n * fine_tuning_seconds(load(m), self.data, self.training) for m, n in times.items())
+        options.say(f"fine-tuning on {', '.join(self.names)} will take about {duration(seconds)} besides")

@@ -1,0 +1,1 @@
+"""The latent-geometry study (Marbut, Chandler and Wheeler)."""

@@ -1,0 +1,118 @@
+"""Figures of the latent-geometry study: noise and scores, measures against scores, residuals, correlations."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from isotrope.drawing.style import COLOURS, DIVERGING, GREY, ORANGE, PAGE, SMALL
+from isotrope.studies.figures import Picture, drawing
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+#: Columns of the page of all measures.
+_COLUMNS = 4
+
+
+def noise_picture(every: pd.DataFrame) -> Picture:
+    """Fig. 1: score against the share of noise. every: kind, level, glue, one row for each changed model."""
+    return drawing("noise", "Mean score by share of noise on the weights (Fig. 1).", partial(_noise, every))
+
+
+def _noise(every: pd.DataFrame, figure: Figure) -> None:
+    axes = figure.subplots()
+    noisy = every.dropna(subset=["glue", "level"])
+    for (kind, some), colour in zip(noisy.groupby("kind", sort=False), COLOURS, strict=False):
+        axes.scatter(some["level"], 100 * some["glue"], s=10, color=colour, label=kind)
+        median = some.groupby("level")["glue"].median()
+        if len(median) > 1:
+            axes.plot(median.index, 100 * median, color=colour, linewidth=0.9)
+    axes.set_xscale("symlog", linthresh=0.01)
+    axes.set_xlim(left=-0.001)
+    axes.xaxis.set_major_formatter("{x:g}")  # what a scale like this writes by itself is not drawn as text
+    axes.set_xlabel("share of noise")
+    axes.set_ylabel("mean score × 100")
+    axes.legend()
+
+
+def measures_picture(models: pd.DataFrame, measures: list[str]) -> Picture:
+    """Figs. 3, 5, 6 and 9 to 11: every measure against the score.
+
+    models: architecture, other (not made by noise), glue and the measures, one row for each model.
+    """
+    title = "Score against each measure; a colour for each architecture, crosses for models not made by noise."
+    height = 1.4 * -(-len(measures) // _COLUMNS)
+    return drawing("measures", title, partial(_measures, models, measures), width=PAGE, height=height)
+
+
+def _measures(models: pd.DataFrame, measures: list[str], figure: Figure) -> None:
+    names = list(dict.fromkeys(models["architecture"].dropna()))
+    panels = figure.subplots(-(-len(measures) // _COLUMNS), _COLUMNS, squeeze=False).ravel()
+    for axes, measure in zip(panels, measures, strict=False):
+        for name, colour in zip(names, COLOURS, strict=False):
+            for other, marker in ((False, "."), (True, "x")):
+                some = models[(models["architecture"] == name) & (models["other"] == other)]
+                label = name.rpartition("/")[2] if not other and measure == measures[0] else None
+                axes.scatter(some[measure], 100 * some["glue"], s=8, marker=marker, color=colour, label=label, lw=0.8)
+        axes.set_title(measure.replace("_", " "), fontsize=SMALL - 1)  # the longest just fits its panel
+    for axes in panels[len(measures) :]:
+        axes.set_axis_off()
+    figure.supylabel("score × 100", fontsize=SMALL)
+    figure.legend(loc="outside lower center", ncols=len(names))
+
+
+def residuals_picture(residuals: pd.DataFrame) -> Picture:
+    """Fig. 4: residuals without and with the architecture."""
+    title = "Residuals of the regressions on point patchiness, without and with the architecture (Fig. 4)."
+    return drawing("residuals", title, partial(_residuals, residuals), width=PAGE, height=2.2)
+
+
+def _residuals(residuals: pd.DataFrame, figure: Figure) -> None:
+    for axes, label in zip(figure.subplots(1, 2, sharey=True), ("alone", "architecture"), strict=True):
+        expected = residuals["glue"] - residuals[f"residual_{label}"]
+        for (name, some), colour in zip(residuals.groupby("architecture", sort=False), COLOURS, strict=False):
+            named = str(name).rpartition("/")[2] if label == "alone" else None
+            axes.scatter(100 * expected[some.index], 100 * some[f"residual_{label}"], s=8, color=colour, label=named)
+        axes.axhline(0.0, color=GREY, linewidth=0.6)
+        axes.set_title("without the architecture" if label == "alone" else "with the architecture")
+        axes.set_xlabel("expected score × 100")
+    figure.axes[0].set_ylabel("residual × 100")
+    figure.legend(loc="outside lower center", ncols=3)
+
+
+def matrix_picture(matrix: pd.DataFrame) -> Picture:
+    """Fig. 8: which measures go together. matrix: measure, and a column for each."""
+    title = "Pearson's r between the measures (Fig. 8); columns go by the numbers of the rows."
+    return drawing("matrix", title, partial(_matrix, matrix), width=PAGE, height=0.6 + 0.16 * len(matrix))
+
+
+def _matrix(matrix: pd.DataFrame, figure: Figure) -> None:
+    axes = figure.subplots()
+    axes.grid(False)
+    values = matrix.drop(columns="measure").to_numpy(float)
+    image = axes.imshow(values, cmap=DIVERGING, vmin=-1, vmax=1, aspect="auto")
+    names = [f"{name}  {i}" for i, name in enumerate(matrix["measure"], start=1)]
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xticks(range(len(names)), [str(i + 1) for i in range(len(names))])
+    axes.tick_params(length=0, labelsize=SMALL)
+    figure.colorbar(image, ax=axes, pad=0.02, shrink=0.6, label="r").outline.set_visible(False)
+
+
+def sample_picture(samples: pd.DataFrame) -> Picture:
+    """Fig. 2: how far ten samples are from the corpus. samples: words, pairs, lengths, one row for each sample."""
+    title = (
+        "Distance of the frequencies of words, pairs of words and lengths in ten samples to those in all of the text."
+    )
+    return drawing("sample", title, partial(_sample, samples))
+
+
+def _sample(samples: pd.DataFrame, figure: Figure) -> None:
+    axes = figure.subplots()
+    for place, name in enumerate(("words", "pairs", "lengths")):
+        axes.scatter([place] * len(samples), samples[name], s=10, color=COLOURS[0])
+        axes.scatter([place], [samples[name].iloc[0]], s=24, color=ORANGE, marker="x")
+    axes.set_xticks(range(3), ["words", "pairs of words", "lengths"])
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("total variation distance")

@@ -1,0 +1,188 @@
+"""A GLUE average predicted from the geometry of a model's last layer, with what such a prediction is worth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isotrope.errors import InputError
+from isotrope.pipeline import Progress
+from isotrope.sources.corpora.corpus import open_corpus
+from isotrope.sources.input import Input
+from isotrope.sources.models.load import Loaded
+from isotrope.studies.latent_geometry.measures import space_measures
+from isotrope.studies.latent_geometry.published import TABLE_2
+from isotrope.studies.latent_geometry.published_models import read_models
+from isotrope.studies.latent_geometry.regression import fit, pearson, perturbed_and_others, skill
+from isotrope.studies.representative_sample import SEQUENCES, representative, sequences
+from isotrope.studies.result import plain
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+#: Rows that the authors' figures come from: quantized measures depend on their number.
+ROWS = 116_667
+
+#: The corpus beside the authors' files, in the folder of the data: their figures are of WikiText-2 and Penn Treebank.
+CORPUS = Path("wikitext-2") / "valid.txt"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A GLUE average (a share of 1) by one measure, with its 95 % prediction interval and what it is worth.
+
+    seen_low, seen_high: the measure's range over the models that the regression was fitted to. r2: of that regression.
+    r_bert_small, r_roberta: of the measure with GLUE. error: root of the MSE on the 13 other models.
+    """
+
+    measure: str
+    value: float
+    glue: float
+    low: float
+    high: float
+    seen_low: float
+    seen_high: float
+    inside: bool
+    r2: float
+    r_bert_small: float
+    r_roberta: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """All predictions for one model. guess, guess_error: the training mean, and its error on the 13 others.
+
+    spread: the standard deviation of these 13. architecture: the one that the regressions used, None for none.
+    """
+
+    model: str
+    architecture: str | None
+    rows: int
+    predictions: list[Prediction]
+    guess: float
+    guess_error: float
+    spread: float
+    warnings: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        made: dict[str, Any] = plain(asdict(self))
+        return made
+
+
+def predict_glue(
+    model: str | Path | None = None,
+    *,
+    data: str | Path,
+    seed: int = 0,
+    device: str = "auto",
+    batch_size: int | None = None,
+    progress: Progress | None = None,
+) -> Predictions:
+    """Predict a model's GLUE average from each measure of its last layer, calibrated on the authors' 168 models.
+
+    data: a folder with `latent_geometry/` (the authors' files) and `wikitext-2/valid.txt`. Corpus, 5,000 sequences,
+    116,667 tokens, last layer, special tokens and quantizers are fixed: the figures depend on them.
+    """
+    told = progress or (lambda *_: None)
+    root = Path(data)
+    models = read_models(root / "latent_geometry" if (root / "latent_geometry").is_dir() else root)
+    if not (root / CORPUS).is_file():
+        raise InputError(
+            f"there is no {CORPUS} in {str(root)!r}; the prediction holds for sequences of WikiText-2 only, add it."
+        )
+    told("choosing 5,000 sequences", 0, None)
+    texts = representative(sequences(text.text for text in open_corpus(root / CORPUS)), SEQUENCES, seed=seed)[0].texts
+    reading = Input(model=model, text=texts, layers="-1", device=device, batch_size=batch_size)
+    loaded = reading.load()
+    rows = last_layer(reading, loaded, texts, ROWS, told)
+    told("quantizing 116,667 rows", 0, None)
+    return predictions(loaded.name, architecture_of(loaded), space_measures(rows, seed=seed), models, rows=len(rows))
+
+
+def last_layer(
+    reading: Input, loaded: Loaded, texts: list[str], most: int, told: Progress
+) -> NDArray[np.floating[Any]]:
+    """Token rows of texts, at most so many, special tokens among them, (n, d)."""
+    import numpy as np
+
+    source, found, done = reading.over(open_corpus(texts), loaded), [], 0
+    for batch in source.batches():
+        (rows,) = batch.layers.values()
+        found.append(rows.cpu().numpy())
+        done += batch.counts.get("texts", 0)
+        told("reading texts", done, len(texts))
+    every = np.concatenate(found)
+    if len(every) > most:
+        every = every[np.sort(np.random.default_rng(0).choice(len(every), size=most, replace=False))]
+    return every
+
+
+def architecture_of(loaded: Loaded) -> str | None:
+    """Which of the three architectures that the authors perturbed a model is of, None for another."""
+    config = loaded.model.config
+    if config.model_type == "roberta":
+        return "RoBERTa"
+    if config.model_type == "bert":
+        return {512: "BERT-small", 768: "BERT-base"}.get(config.hidden_size)
+    return None
+
+
+def predictions(
+    model: str, architecture: str | None, values: Mapping[str, float], models: pd.DataFrame, *, rows: int
+) -> Predictions:
+    """The predictions for a model whose measures are known; models: see `read_models`."""
+    import pandas as pd
+
+    perturbed, others = perturbed_and_others(models)
+    new = pd.DataFrame([{**values, "architecture": architecture}])
+    made, warnings = [], []
+    for name in TABLE_2:
+        if not math.isfinite(values[name]):
+            warnings.append(f"{name} is undefined on this model.")
+            continue
+        fitted = fit(perturbed, [name] if architecture is None else [name, "architecture"])
+        (low,), (high,) = fitted.interval(new)
+        seen = perturbed[name] if architecture is None else perturbed[perturbed["architecture"] == architecture][name]
+        inside = bool(seen.min() <= values[name] <= seen.max())
+        if not inside:
+            warnings.append(
+                f"{name} is {values[name]:.4g} here and {seen.min():.4g} to {seen.max():.4g} in the models that the "
+                "regression has seen: do not use its prediction."
+            )
+        by = {a: pearson(perturbed[perturbed["architecture"] == a], name)["r"] for a in ("BERT-small", "RoBERTa")}
+        made.append(
+            Prediction(
+                measure=name,
+                value=values[name],
+                glue=float(fitted.predict(new)[0]),
+                low=float(low),
+                high=float(high),
+                seen_low=float(seen.min()),
+                seen_high=float(seen.max()),
+                inside=inside,
+                r2=fitted.r2,
+                r_bert_small=by["BERT-small"],
+                r_roberta=by["RoBERTa"],
+                error=math.sqrt(skill(fitted, others)["mse"]),
+            )
+        )
+    guess = float(perturbed["glue"].mean())
+    if architecture is None:
+        warnings.insert(
+            0, "the model is none of BERT-small, BERT-base and RoBERTa: the regressions have seen nothing like it."
+        )
+    if rows < ROWS:
+        warnings.insert(
+            0, f"the sequences have {rows:,} tokens here, the calibration {ROWS:,}: quantized measures differ."
+        )
+    y = others["glue"].to_numpy(float)
+    return Predictions(
+        model, architecture, rows, made, guess, float(((y - guess) ** 2).mean()) ** 0.5, float(y.std()), warnings
+    )

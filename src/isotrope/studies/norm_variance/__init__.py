@@ -1,0 +1,1 @@
+"""The norm and variance study (Yamagiwa and Shimodaira 2024)."""

@@ -1,0 +1,215 @@
+"""Norm and variance of token types by layer: the protocol of Yamagiwa and Shimodaira 2024."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isotrope.findings import Findings, Reading
+from isotrope.measures import get
+from isotrope.measures.token_window import FEWEST, MOST
+from isotrope.repairs.fit_data import saved_summary
+from isotrope.sources.text.words import WordSource
+from isotrope.studies.figures import Picture, of_run
+from isotrope.studies.norm_variance.claims import decomposition_claims, frequency_claims, trade_off_claims, word_claims
+from isotrope.studies.norm_variance.figures import OF_RUN, chosen_picture, post_norm_picture, words_picture
+from isotrope.studies.norm_variance.layer_norms import layer_norms
+from isotrope.studies.norm_variance.types import FILTERS, by_filter, by_number_of_tokens, variation_by_count
+from isotrope.studies.options import Options
+from isotrope.studies.result import Study, Table
+from isotrope.studies.runner import Made, Task, carry_out
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAPER = "Yamagiwa and Shimodaira 2024, Norm of Mean Contextualized Embeddings Determines their Variance"
+
+#: What a scan for this study measures.
+_MEASURES = "tokens,mean_squared_norm,mean_norm_squared,variance"
+
+_TRADE_OFF = ("squared_norm_variation", "variance_on_mean_slope", "variance_on_mean_r2")
+_SHARES = ("mean_share", "within_share", "between_share", "within_of_variance")
+_SIZES = (0.25, 0.5)
+
+
+def norm_variance(
+    *,
+    output: str | Path,
+    models: Sequence[str | Path] = (),
+    text: str | Path | Sequence[str] | None = None,
+    texts: int | None = None,
+    quick: bool = False,
+    seed: int = 0,
+    batch_size: int | None = None,
+    device: str = "auto",
+    resume: bool = False,
+    progress: Any = None,
+    say: Any = None,
+) -> Study:
+    """Q, M and V of every token type and layer, their trade-off, shares, frequency, words and the post-LN bound.
+
+    models: hub ids, folders or GGUF files; none for the embedded one. text: as for a scan; texts: at most so many.
+    quick: less text, and no smaller corpora. output: a folder for tables and runs.
+    """
+    options = Options.among(locals())
+    tasks = []
+    for model in options.names:
+        for name, make in _PARTS.items():
+            if not (quick and name == "sizes"):
+                tasks.append(Task(f"{model} {name}", partial(make, options, model)))
+    settings = options.settings()
+    first = partial(options.announce, _MEASURES, 2.0 if quick else 2.75)
+    return carry_out(
+        "norm-variance", PAPER, tasks, settings, options.folder, resume=resume, progress=progress, first=first
+    )
+
+
+def _scanned(options: Options, model: str) -> Findings:
+    return options.scan(model, options.source(model), _MEASURES)
+
+
+def _layers(options: Options, model: str) -> Made:
+    """Figs. 4 to 6 and 18 to 20: the trade-off and the decomposition by layer."""
+    import pandas as pd
+
+    findings = _scanned(options, model)
+    rows = []
+    for layer in findings.layers:
+        by = _readings(findings, layer)
+        tokens = saved_summary(options.run_folder(model), layer).tokens
+        assert tokens is not None
+        # All four from the sums by token type: moments in fast precision are another path, with roundings of their own.
+        table = tokens.table
+        q, m = float(table.n @ table.q) / int(table.n.sum()), table.mean_square
+        w, b = by["within_variance"].value, by["between_variance"].value
+        row: dict[str, Any] = {"layer": layer, "Q": q, "M": m, "V_W": w, "V_B": b, "residual": abs(q - m - w - b) / q}
+        for name in _TRADE_OFF:
+            row |= {name: by[name].value, f"{name}_low": by[name].low, f"{name}_high": by[name].high}
+        for name in _SHARES:
+            row |= {name: by[name].value, f"{name}_window": get(name)(tokens, variant="published")}
+        rows.append(row | {"self_similarity": by["self_similarity"].value})
+    frame = pd.DataFrame(rows)
+    title = f"Decomposition Q = M + V_W + V_B and trade-off of V with M by layer, {model}"
+    norms = layer_norms(options.input(model).load())
+    claims = [*decomposition_claims(frame), *trade_off_claims(frame, post_norm=len(norms) == len(frame))]
+    return Made([Table("layers", title, frame)], claims, _of_run(options, model, "layers"))
+
+
+def _frequency(options: Options, model: str) -> Made:
+    """Figs. 7, 11 to 13 and 17: slopes and R² of Q, M and V on log10 of frequency, and of their logarithms."""
+    import pandas as pd
+
+    findings = _scanned(options, model)
+    rows = []
+    for layer in findings.layers:
+        by = _readings(findings, layer)
+        row: dict[str, Any] = {"layer": layer}
+        for letter, name in (("Q", "squared_norm"), ("M", "mean_norm"), ("V", "variance")):
+            for prefix in ("", "log_"):
+                for suffix in ("slope", "r2"):
+                    r = by[f"{prefix}{name}_on_frequency_{suffix}"]
+                    row[f"{prefix}{letter}_{suffix}"] = r.value
+                    if prefix and suffix == "slope":
+                        row |= {f"log_{letter}_low": r.low, f"log_{letter}_high": r.high}
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    counts = findings.tables["tokens"]
+    first = counts[counts["layer"] == str(findings.layers[0])]["n"].to_numpy()
+    sizes = pd.DataFrame(
+        [
+            {
+                "types": len(first),
+                "tokens": int(first.sum()),
+                "in window": int(((first >= FEWEST) & (first <= MOST)).sum()),
+            }
+        ]
+    )
+    shown = [
+        Table("frequency", f"Q, M and V of a type on log10 of its frequency, by layer, {model}", frame),
+        Table("sizes", f"Types |T| and tokens |X|, {model} (paper: 24,149 and 12,384,011 for BERT)", sizes),
+        Table("histogram", f"How many types have log10 n between two tenths, {model}", _log_histogram(first)),
+    ]
+    return Made(shown, frequency_claims(frame), _of_run(options, model, "frequency"))
+
+
+def _of_run(options: Options, model: str, part: str) -> list[Picture]:
+    return of_run(options.run_folder(model), OF_RUN[part])
+
+
+def _log_histogram(n: Any) -> pd.DataFrame:
+    """Fig. 10."""
+    import pandas as pd
+
+    edges = np.arange(0.0, math.ceil(10 * math.log10(n.max() + 1)) / 10 + 0.05, 0.1)
+    frame: pd.DataFrame = pd.DataFrame({"from": edges[:-1], "types": np.histogram(np.log10(n), edges)[0]})
+    return frame
+
+
+def _filters(options: Options, model: str) -> Made:
+    """Whether the trade-off depends on which types are counted."""
+    findings = _scanned(options, model)
+    title = f"C.V. of Q, slope and R² of V on M over types chosen otherwise, {model}: {', '.join(FILTERS)}"
+    frame = by_filter(findings.tables["tokens"], findings.layers)
+    return Made([Table("filters", title, frame)], (), [chosen_picture(frame, "filters", "types", "slope")])
+
+
+def _sizes(options: Options, model: str) -> Made:
+    """Whether the trade-off depends on how much text there is."""
+    import pandas as pd
+
+    from isotrope.sources.corpora.corpus import open_corpus
+
+    every = [text.text for text in open_corpus(options.reading)]
+    rows = []
+    for share in (*_SIZES, 1.0):
+        count = round(share * len(every))
+        if share < 1.0:
+            source = options.input(model, text=every[:count]).open()
+            findings = options.scan(f"{model}-{share}", source, _MEASURES)
+        else:
+            findings = _scanned(options, model)
+        for layer in findings.layers:
+            by = _readings(findings, layer)
+            rows.append({"texts": count, "layer": layer} | {name: by[name].value for name in _TRADE_OFF})
+    frame = pd.DataFrame(rows)
+    picture = chosen_picture(frame, "sizes", "texts", "variance_on_mean_slope")
+    return Made([Table("sizes", f"The trade-off over a part of the texts, {model}", frame)], (), [picture])
+
+
+def _words(options: Options, model: str) -> Made:
+    """Fig. 22: what averaging the tokens of a word does to Q, M and V."""
+    reading = options.input(model)
+    source = WordSource(reading.open())  # type: ignore[arg-type]
+    findings = options.scan(f"{model}-words", source, "squared_norm_variation", sample=0, checkpoints=False)
+    frame = by_number_of_tokens(findings.tables["tokens"], findings.layers)
+    title = f"Mean Q, M and V over words of 1, 2, ... tokens and their ratio to words of one, by layer, {model}"
+    return Made([Table("words", title, frame)], word_claims(frame), [words_picture(frame)])
+
+
+def _post_norm(options: Options, model: str) -> Made:
+    """Appendix I: Q against ‖γ‖² + ‖β‖², and whether its C.V. falls with 1/√n₀."""
+    findings = _scanned(options, model)
+    norms = layer_norms(options.input(model).load())
+    frame, claims = variation_by_count(findings.tables["tokens"], findings.layers, norms)
+    title = f"Q beside ‖γ‖² + ‖β‖² and its C.V. over types of n₀ or more, {model}"
+    return Made([Table("post_norm", title, frame)], claims, [post_norm_picture(frame)])
+
+
+def _readings(findings: Findings, layer: Any) -> dict[str, Reading]:
+    return {r.measure: r for r in findings.readings if r.layer == layer and r.group is None}
+
+
+#: The parts in their order.
+_PARTS = {
+    "layers": _layers,
+    "frequency": _frequency,
+    "filters": _filters,
+    "sizes": _sizes,
+    "words": _words,
+    "post-norm": _post_norm,
+}

@@ -1,0 +1,1 @@
+"""The token uniformity study (Yan et al. 2022)."""

@@ -1,0 +1,1 @@
+"""The verdict on a space in plain words, and the table of thresholds behind it."""
