@@ -17,7 +17,7 @@ from isotrope.errors import InputError
 SOURCE = Path(isotrope.__file__).parent
 
 #: The only file that may name pickle: it refuses what is more than a point of Qdrant's local mode.
-READER_OF_POINTS = SOURCE / "sources/stores/qdrant_folder.py"
+READER_OF_POINTS = SOURCE / "sources/vectors/stores/qdrant_folder.py"
 
 #: Modules that load objects and with them code.
 UNSAFE = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
