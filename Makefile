@@ -13,6 +13,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
+# Neighbouring tests stay in one process, which then makes their fixtures once.
+PARALLEL := -q -n 2 --dist worksteal
 
 .PHONY: scan test check audit docs test-long fuzz bench install clean
 
@@ -30,13 +32,13 @@ scan: $(READY)
 	$(BIN)/isotrope scan
 
 test: $(READY)
-	$(PYTEST) -q -n 2 -m "not long"
+	$(PYTEST) $(PARALLEL) -m "not long"
 
 test-long: $(READY)
-	$(PYTEST) -q -m long
+	$(PYTEST) $(PARALLEL) -m long
 
 fuzz: $(READY)
-	ISOTROPE_FUZZ_INPUTS=10000 $(PYTEST) -q -n 2 -m long tests/fuzz
+	ISOTROPE_FUZZ_INPUTS=10000 $(PYTEST) $(PARALLEL) -m long tests/fuzz
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -78,6 +78,7 @@ def test_the_simulation_adds_up_in_the_engines_order(
     assert said.sent == ray.taken["merge"] * 10**8
 
 
+@pytest.mark.long
 def test_what_is_lost_is_read_again(cluster: ModuleType) -> None:
     plain, some = (cluster.simulated(100, 500_000, 100, _costs(cluster), slow=0.0, fail=fail) for fail in (0.0, 0.05))
     assert plain.retried == 0
@@ -85,6 +86,7 @@ def test_what_is_lost_is_read_again(cluster: ModuleType) -> None:
     assert plain.seconds < some.seconds < plain.seconds + 0.05 * 50 + 3
 
 
+@pytest.mark.long
 def test_sums_keep_pace_with_many_workers(cluster: ModuleType) -> None:
     found = cluster.simulated(320, 800_000, 100, _costs(cluster, shard=4.0), slow=0.0, fail=0.0)
     assert found.seconds < 1.6 * 4.0 * 8_000 / 320  # twice that, where few sums for all are under way

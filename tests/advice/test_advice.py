@@ -158,6 +158,7 @@ def manual(count: int) -> list[str]:
     return list(dict.fromkeys(line for line in lines if 6 <= len(line.split()) <= 30))[:count]
 
 
+@pytest.mark.long
 def test_a_healthy_model_is_left_alone() -> None:
     advice = advise(text=manual(300))
     assert (advice.repair, advice.layers, advice.token_weights) == (None, "6", None), advice.reasons
@@ -171,6 +172,7 @@ def test_a_pooling_that_settles_layers_is_refused() -> None:
         advise(text=manual(300), pooling="first+last")
 
 
+@pytest.mark.long
 def test_a_collapsed_layer_is_built_into_an_embedder_as_advised(tmp_path: Path) -> None:
     advice = build(tmp_path / "first", text=manual(300), layers="1")
     assert advice.repair is not None, advice.reasons

@@ -14,6 +14,7 @@ from testkit.paths import SHARED_DATA
 MODELS = SHARED_DATA / "latent_geometry"
 
 
+@pytest.mark.long
 def test_a_study_as_json_and_as_a_folder_that_goes_on(isotrope: Command, tmp_path: Path) -> None:
     model = save_model(tmp_path / "small", "bert")
     (tmp_path / "words.txt").write_text("\n".join(texts(80)))

@@ -81,6 +81,7 @@ def test_one_that_cannot_be_made_is_not_ready(cluster: None) -> None:
         ready(ray, [remote.remote(True)])
 
 
+@pytest.mark.long
 def test_a_cluster_that_was_started_is_found(tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(500, 4)))
     # A folder of its own: the newest cluster in it is found, not those of other tests. Short, for the names of sockets.

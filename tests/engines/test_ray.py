@@ -72,6 +72,7 @@ def test_vectors_by_any_number_of_workers(workers: int, tmp_path: Path) -> None:
     assert here.provenance["engine"] == {"name": "local"}
 
 
+@pytest.mark.long
 def test_a_folder_by_its_address(tmp_path: Path) -> None:
     pytest.importorskip("fsspec")
     (tmp_path / "set").mkdir()
@@ -84,6 +85,7 @@ def test_a_folder_by_its_address(tmp_path: Path) -> None:
     assert _apart(here, there) < 1e-9
 
 
+@pytest.mark.long
 def test_groups_of_a_parquet_data_set(tmp_path: Path) -> None:
     rows = _rows()
     kinds = np.random.default_rng(6).choice(["ä", "b/c", "rare"], size=len(rows), p=[0.6, 0.395, 0.005])
@@ -173,6 +175,7 @@ def test_a_repair_is_fitted_and_applied_by_workers(tmp_path: Path) -> None:
         np.testing.assert_array_equal(np.load(out), np.load(alone))
 
 
+@pytest.mark.long
 def test_a_row_that_cannot_be_repaired_is_named_by_its_number(tmp_path: Path) -> None:
     rows = _rows()[:2000].astype(np.float32)
     isotrope.Centering().fit(rows).save(tmp_path / "centering")

@@ -82,6 +82,7 @@ def test_workers_killed_again_and_again(whole: Path, tmp_path: Path) -> None:
     _identical(whole / "run", tmp_path / "run")
 
 
+@pytest.mark.long
 def test_what_kills_every_worker_does_not_go_on_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "_TRIES", 1)
     with Engine(engine="ray", workers=1).open(Input(vectors=ROWS)) as source, pytest.raises(InputError) as refused:
@@ -111,6 +112,7 @@ isotrope.scan(vectors=sys.argv[1], sample=700, batch_size=5, engine="ray", worke
 """
 
 
+@pytest.mark.long
 def test_driver_killed_and_resumed_by_another_number_of_workers(whole: Path, tmp_path: Path) -> None:
     address = ray.get_runtime_context().gcs_address
     command = [sys.executable, "-c", KILLED, str(whole / "rows.npy"), address]
@@ -129,6 +131,7 @@ def test_driver_killed_and_resumed_by_another_number_of_workers(whole: Path, tmp
     _identical(whole / "run", tmp_path / "run")
 
 
+@pytest.mark.long
 def test_this_process_holds_one_whole_at_a_time(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[Any] = []
     wholes: list[int] = []
@@ -182,6 +185,7 @@ def test_a_shard_that_cannot_be_read(tmp_path: Path) -> None:
     assert found.get("mean_cosine").value == pytest.approx(without.get("mean_cosine").value, rel=1e-9)
 
 
+@pytest.mark.long
 def test_a_shard_that_cannot_be_read_on_the_command_line(tmp_path: Path) -> None:
     _data_set(tmp_path / "set")
     where = ["--engine", "ray", "--workers", "2", "--address", ray.get_runtime_context().gcs_address]
@@ -198,6 +202,7 @@ def test_a_shard_that_cannot_be_read_on_the_command_line(tmp_path: Path) -> None
         assert not [path for path in tmp_path.rglob("out/**/*") if path.is_file()]
 
 
+@pytest.mark.long
 def test_a_file_that_cannot_be_opened(tmp_path: Path) -> None:
     _data_set(tmp_path / "set")
     (tmp_path / "set/1.parquet").write_bytes((tmp_path / "set/0.parquet").read_bytes()[:-20])
@@ -221,6 +226,7 @@ def test_what_is_asked_of_the_wrong_engine() -> None:
         isotrope.scan(text="-", engine="ray", workers=1)
 
 
+@pytest.mark.long
 def test_a_ray_of_its_own_that_is_told_to_stop(whole: Path, tmp_path: Path) -> None:
     command = ["scan", str(whole / "rows.npy"), "--sample", "700", "--batch-size", "5", "--engine", "ray"]
     process = subprocess.Popen(

@@ -75,6 +75,7 @@ def test_all_methods_train_and_are_recorded(bert: Path, data: Path, tmp_path: Pa
         assert (tmp_path / "run" / name).is_file()
 
 
+@pytest.mark.long
 def test_a_rule_is_learned(bert: Path, data: Path) -> None:
     """More epochs find the word that decides, with and without the layer, and again in the same way."""
     options = QUICK | {"epochs": 8, "learning_rate": 1e-2, "patience": 8}

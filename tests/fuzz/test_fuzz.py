@@ -14,7 +14,7 @@ from fuzz.targets import TARGETS
 HARNESS = Path(__file__).with_name("harness.py")
 
 #: `make fuzz` asks for 10,000.
-MANY = int(os.environ.get("ISOTROPE_FUZZ_INPUTS", "1500"))
+MANY = int(os.environ.get("ISOTROPE_FUZZ_INPUTS", "300"))
 
 
 def _feed(target: str, count: int) -> None:

@@ -85,6 +85,7 @@ def dishonest(found: dict[str, float], least: float) -> dict[str, float]:
     return {name: share for name, share in found.items() if not least <= share <= 100}
 
 
+@pytest.mark.long
 def test_intervals_hold_what_other_points_give() -> None:
     assert not dishonest(coverage("clustered", "product", FEW), LEAST_OF_FEW)
 

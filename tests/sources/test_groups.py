@@ -88,6 +88,7 @@ def _measure(kind: str, path: Path | str, key: str = "group") -> tuple[list[str]
 class TestMemory:
     """A process that reads 3,000 rows with a label of 100,000 characters in every other one."""
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         ("kind", "name", "write"),
         [
@@ -104,6 +105,7 @@ class TestMemory:
         assert labels == [SHORT, "b"]
         assert peak < 400
 
+    @pytest.mark.long
     @pytest.mark.parametrize("kind", ["lancedb", "qdrant", "pgvector"])
     def test_a_store(
         self, kind: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch

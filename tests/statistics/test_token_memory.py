@@ -61,6 +61,7 @@ def test_arrays_hold_twelve_bytes_a_number_in_fast_precision() -> None:
     assert sum(a.nbytes for a in found.arrays().values()) <= 500 * (12 * 64 + 40)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_peak_memory_of_a_vocabulary_while_filling_and_merging() -> None:
     run = subprocess.run([sys.executable, "-c", _SCRIPT], capture_output=True, text=True, check=True)

@@ -42,6 +42,7 @@ def rows_and_types(model: str, layer: int) -> tuple[np.ndarray, np.ndarray]:
     return rows, np.concatenate([batch.rows.token for batch in batches])
 
 
+@pytest.mark.long
 def test_norm_variance_of_words_that_hardly_repeat(model: str, tmp_path: Path) -> None:
     study = norm_variance(output=tmp_path / "s", models=[model], text=TEXTS[:3], device="cpu", quick=True)
     (words,) = [part for part in study.parts if part.name.endswith("words")]

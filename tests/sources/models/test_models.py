@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -130,6 +131,13 @@ def test_a_network_a_proxy_or_offline_mode_leave_the_answer_to_the_client(monkey
     assert asked == ["mirror.example"]
 
 
+@pytest.fixture
+def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client of the hub asks again at once where it would wait for seconds."""
+    monkeypatch.setattr("huggingface_hub.utils._http.time", SimpleNamespace(sleep=lambda _: None))
+
+
+@pytest.mark.usefixtures("no_backoff")
 def test_a_model_downloaded_before_is_found_without_a_network(
     small_model: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +160,7 @@ def test_a_folder_has_no_revisions(bert: Path) -> None:
     assert message(bert, revision="v2").endswith("has no revisions, got 'v2'; leave the revision out.")
 
 
+@pytest.mark.usefixtures("no_backoff")
 def test_what_the_hub_says_of_a_wrong_revision_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **options: Any) -> Any:
         raise OSError(f"{options['revision']} is not a valid git identifier\nfor this model name.")

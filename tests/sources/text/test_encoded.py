@@ -73,6 +73,7 @@ def test_what_does_not_go_with_it_is_refused(sentence_model: Path, small_model: 
         Input(model=str(small_model("bert")), text=texts(3), layers="encoded").open()
 
 
+@pytest.mark.long
 def test_scan_and_advice(sentence_model: Path) -> None:
     corpus = [f"{text} {i}" for i, text in enumerate(texts(400))]
     findings = isotrope.scan(model=sentence_model, text=corpus, layers="encoded", measures="mean_cosine", sample=0)

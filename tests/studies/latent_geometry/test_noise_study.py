@@ -49,6 +49,7 @@ def asked(model: str, data: Path) -> dict[str, Any]:
     return {"models": [model], "text": SENTENCES, "data": data, "levels": [0.0, 0.2, 1.0], "seeds": 2, **how}
 
 
+@pytest.mark.long
 def test_the_whole_study_goes_on_where_it_stopped(
     model: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +102,7 @@ def test_the_whole_study_goes_on_where_it_stopped(
     assert any(claim.where == "Fig. 5" for claim in study.claims)
 
 
+@pytest.mark.long
 def test_a_quick_study_without_tasks_only_measures(model: str, data: Path, tmp_path: Path) -> None:
     given = asked(model, data) | {"tasks": [], "quick": True}
     study = latent_geometry(output=tmp_path / "s", **given)
@@ -127,6 +129,7 @@ def test_the_time_is_told_before(model: str, data: Path, tmp_path: Path) -> None
     assert said[-1].startswith("fine-tuning on cola, rte will take about ")
 
 
+@pytest.mark.long
 def test_embeddings_of_another_model_are_tried(model: str, data: Path, tmp_path: Path) -> None:
     other = save_model(tmp_path / "other", "bert", seed=5)
     given = asked(model, data) | {"foreign": other, "levels": [0.0], "seeds": 1, "tasks": ["rte"]}
