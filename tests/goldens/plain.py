@@ -8,7 +8,7 @@ from typing import Any
 import isotrope
 
 NUMBERS = ("value", "low", "high", "null")
-NAMES = ("layer", "measure", "n", "variant", "reason")
+NAMES = ("layer", "measure", "group", "n", "variant", "reason")
 
 
 def to_plain(findings: isotrope.Findings) -> dict[str, Any]:

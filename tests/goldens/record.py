@@ -17,9 +17,20 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from goldens import FOLDER
 
 
-def _write(path: Path, data: Any) -> None:
-    path.write_text(json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+def _write(path: Path, data: dict[str, Any]) -> None:
+    """Write JSON with one line for each entry, or for each item where the entry is a list, so that changes are seen."""
+    entries = []
+    for name, value in data.items():
+        written = _dump(value)
+        if isinstance(value, list):
+            written = "[\n  " + ",\n  ".join(map(_dump, value)) + "\n ]"
+        entries.append(f" {_dump(name)}: {written}")
+    path.write_text("{\n" + ",\n".join(entries) + "\n}\n", encoding="utf-8")
     print(path.relative_to(FOLDER.parents[1]))
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def record_findings() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +47,7 @@ def _vocabulary(text: str) -> tuple[list[str], list[str]]:
     """Tokens and merges: an end mark, all bytes, and 60 pairs of letters."""
     from tokenizers.pre_tokenizers import ByteLevel
 
-    letters = [pair for pair in zip(text, text[1:], strict=False) if "".join(pair).isalpha()]
+    letters = [pair for pair in pairwise(text) if "".join(pair).isalpha()]
     pairs = list(dict.fromkeys(letters))[:60]
     tokens = ["<|endoftext|>", *sorted(ByteLevel.alphabet()), *("".join(pair) for pair in pairs)]
     return tokens, [" ".join(pair) for pair in pairs]
