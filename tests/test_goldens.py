@@ -37,6 +37,16 @@ def test_findings_are_those_recorded(name: str, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("name", GOLDENS)
+def test_this_machine_compares_to_twelve_digits(name: str) -> None:
+    """Say so where it does not."""
+    golden, recorded = GOLDENS[name], _read(name)
+    for package in golden.needs:
+        pytest.importorskip(package)
+    if fingerprint(golden.needs) != recorded["fingerprint"]:
+        pytest.skip(f"recorded on another kind of machine ({recorded['fingerprint']}): compared to {golden.elsewhere}")
+
+
 def test_every_recorded_file_has_an_input() -> None:
     assert {path.stem for path in (FOLDER / "findings").iterdir()} == GOLDENS.keys()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from importlib.metadata import version
 from typing import Any
 
@@ -12,7 +13,9 @@ def fingerprint(needs: tuple[str, ...]) -> dict[str, Any]:
     import scipy.linalg  # noqa: F401  # scipy has a BLAS of its own
     from threadpoolctl import threadpool_info
 
-    kernels = {f"{pool['internal_api']} {pool['architecture']}" for pool in threadpool_info() if "architecture" in pool}
+    # Other packages, such as faiss, bring a BLAS of their own that no number here comes from.
+    pools = [pool for pool in threadpool_info() if re.search("numpy|scipy", pool["filepath"])] or threadpool_info()
+    kernels = {f"{pool['internal_api']} {pool['architecture']}" for pool in pools if "architecture" in pool}
     found: dict[str, Any] = {"processor": platform.machine(), "blas": sorted(kernels)}
     packages = ["numpy", "scipy"]
     if "torch" in needs:
