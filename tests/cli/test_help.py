@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from goldens.help_texts import commands
 from testkit.command import Command
 
 HEAVY = ("torch", "matplotlib", "numpy", "scipy", "pandas", "pyarrow", "transformers", "safetensors", "datasets")
@@ -22,35 +23,7 @@ finally:
 """
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--help"],
-        ["scan", "--help"],
-        ["compare", "--help"],
-        ["report", "--help"],
-        ["catalogue", "--help"],
-        ["advise", "--help"],
-        ["figure", "--help"],
-        ["repair", "--help"],
-        ["repair", "fit", "--help"],
-        ["repair", "apply", "--help"],
-        ["repair", "show", "--help"],
-        ["repair", "export", "--help"],
-        ["evaluate", "--help"],
-        ["evaluate", "sts", "--help"],
-        ["evaluate", "retrieval", "--help"],
-        ["study", "--help"],
-        ["study", "uniformity", "--help"],
-        ["study", "anisotropy", "--help"],
-        ["study", "latent-geometry", "--help"],
-        ["study", "latent-geometry", "predict", "--help"],
-        ["study", "norm-variance", "--help"],
-        ["study", "all", "--help"],
-        ["evaluate", "glue", "--help"],
-        ["--version"],
-    ],
-)
+@pytest.mark.parametrize("arguments", [*([*words, "--help"] for words in commands()), ["--version"]])
 def test_imports_nothing_heavy(arguments: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CODE.format(heavy=HEAVY), *arguments], capture_output=True, text=True, check=True
