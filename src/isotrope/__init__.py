@@ -3,66 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-__version__ = "0.1.0"
-
-if TYPE_CHECKING:
-    from isotrope import nn
-    from isotrope.advice.advice import Advice
-    from isotrope.advice.advise import advise
-    from isotrope.advice.build import build
-    from isotrope.errors import IsotropeError
-    from isotrope.evaluation.retrieval import evaluate_retrieval
-    from isotrope.evaluation.sts import evaluate_sts
-    from isotrope.findings import Findings, Reading
-    from isotrope.finetuning.glue import evaluate_glue
-    from isotrope.pipeline import measure, scan
-    from isotrope.repairs import (
-        Affine,
-        AllButTheTop,
-        Centering,
-        ClusterIsotropy,
-        Flow,
-        SoftDecay,
-        Whitening,
-        load_repair,
-    )
-    from isotrope.repairs.effects.before_after import before_after
-    from isotrope.report import write_comparison, write_report
-    from isotrope.runs.run import Run
-    from isotrope.statistics import Moments, Sample, SequenceStatistics, TokenStatistics
-
-__all__ = [
-    "Advice",
-    "Affine",
-    "AllButTheTop",
-    "Centering",
-    "ClusterIsotropy",
-    "Findings",
-    "Flow",
-    "IsotropeError",
-    "Moments",
-    "Reading",
-    "Run",
-    "Sample",
-    "SequenceStatistics",
-    "SoftDecay",
-    "TokenStatistics",
-    "Whitening",
-    "advise",
-    "before_after",
-    "build",
-    "evaluate_glue",
-    "evaluate_retrieval",
-    "evaluate_sts",
-    "load_repair",
-    "measure",
-    "nn",
-    "scan",
-    "write_comparison",
-    "write_report",
-]
+from isotrope.deprecation import install
+from isotrope.version import __version__ as __version__
 
 #: Where each public name lives. They are loaded when first used: importing isotrope imports nothing heavy.
 _HOME = {
@@ -71,9 +15,13 @@ _HOME = {
     "AllButTheTop": "repairs",
     "Centering": "repairs",
     "ClusterIsotropy": "repairs",
+    "Encoder": "sources.text.encoder",
+    "Engine": "engines.engine",
     "Findings": "findings",
     "Flow": "repairs",
+    "Input": "sources.input",
     "IsotropeError": "errors",
+    "Loaded": "sources.models.load",
     "Moments": "statistics",
     "Reading": "findings",
     "Run": "runs.run",
@@ -81,6 +29,7 @@ _HOME = {
     "SequenceStatistics": "statistics",
     "SoftDecay": "repairs",
     "TokenStatistics": "statistics",
+    "Training": "finetuning.settings",
     "Whitening": "repairs",
     "advise": "advice.advise",
     "before_after": "repairs.effects.before_after",
@@ -90,10 +39,17 @@ _HOME = {
     "evaluate_sts": "evaluation.sts",
     "load_repair": "repairs",
     "measure": "pipeline",
+    "open_corpus": "sources.corpora.corpus",
+    "quantize": "quantization",
     "scan": "pipeline",
+    "sif_weights": "sources.text.token_weights",
     "write_comparison": "report",
     "write_report": "report",
 }
+
+__all__ = sorted([*_HOME, "nn"])
+
+install()
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 
 import typer
 
-from isotrope import __version__
 from isotrope.cli.advise import advise
 from isotrope.cli.build import build
 from isotrope.cli.catalogue import catalogue
@@ -28,6 +27,7 @@ from isotrope.cli.study import study
 from isotrope.errors import IsotropeError
 from isotrope.formats.printable import escape_controls, escape_line
 from isotrope.storage.redaction import masked
+from isotrope.version import __version__
 
 app = typer.Typer(
     name="isotrope",

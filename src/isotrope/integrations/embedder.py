@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope import __version__
 from isotrope.errors import InputError, MissingExtra
 from isotrope.integrations.linear_map import ALLOWED, affine_of, divides, rounding, shift_weight_offset, weight_and_bias
 from isotrope.integrations.model_card import model_card
@@ -30,6 +29,7 @@ from isotrope.sources.text.source import TextSource
 from isotrope.sources.text.token_weights import vocabulary
 from isotrope.sources.text.tokenize import encode, padded
 from isotrope.storage.files import write_folder, write_text
+from isotrope.version import __version__
 
 try:
     import torch

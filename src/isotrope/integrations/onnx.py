@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from isotrope import __version__
 from isotrope.errors import MissingExtra
 from isotrope.integrations.linear_map import affine_of, divides, refuse_existing, shift_weight_offset
 from isotrope.repairs import Affine, Repair
 from isotrope.storage.files import write_atomically
+from isotrope.version import __version__
 
 #: What the file asks of a runtime: operators as of ONNX 1.12, in the file format of the same release.
 OPSET, IR_VERSION = 17, 8

@@ -4,34 +4,9 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from isotrope.errors import MissingExtra
-
-if TYPE_CHECKING:
-    from isotrope.nn.attach_regularizer import regularize
-    from isotrope.nn.monitor import GeometryMonitor
-    from isotrope.nn.optimizer_groups import parameter_groups
-    from isotrope.nn.regularizers import ExpDecay, IsoScoreStar, MeanCosineLoss, WhiteningLoss
-    from isotrope.softdecay.attach import attach, detach
-    from isotrope.softdecay.layer import SoftDecay
-    from isotrope.softdecay.restore import restore
-    from isotrope.softdecay.spectral import soft_decay
-
-__all__ = [
-    "ExpDecay",
-    "GeometryMonitor",
-    "IsoScoreStar",
-    "MeanCosineLoss",
-    "SoftDecay",
-    "WhiteningLoss",
-    "attach",
-    "detach",
-    "parameter_groups",
-    "regularize",
-    "restore",
-    "soft_decay",
-]
 
 #: Where each public name lives. They are loaded when first used: importing isotrope.nn imports no torch.
 _HOME = {
@@ -48,6 +23,8 @@ _HOME = {
     "restore": "softdecay.restore",
     "soft_decay": "softdecay.spectral",
 }
+
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope import __version__
 from isotrope.errors import StoreError
 from isotrope.storage.files import read_arrays, told, write_arrays, write_folder, write_text
 from isotrope.storage.redaction import masked_facts
+from isotrope.version import __version__
 
 FORMAT = 1
 CONFIG, ARRAYS = "config.json", "repair.safetensors"

@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isotrope import __version__
 from isotrope.errors import InputError, StoreError
 from isotrope.findings import Findings, Reading
 from isotrope.measures import get
@@ -17,6 +16,7 @@ from isotrope.report.headline import facts, level, numbers, said
 from isotrope.report.packing import finite
 from isotrope.report.repair_advice import repair_words
 from isotrope.verdict.thresholds import THRESHOLDS
+from isotrope.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

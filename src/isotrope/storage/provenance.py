@@ -13,8 +13,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from isotrope import __version__
 from isotrope.storage.redaction import masked_arguments, masked_facts
+from isotrope.version import __version__
 
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors")
 

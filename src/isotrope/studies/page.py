@@ -32,7 +32,7 @@ def page(studies: Sequence[Study], folder: Path) -> str:
     """The whole page. folder: where it will stand; several studies have folders of their own below it."""
     from markupsafe import Markup
 
-    from isotrope import __version__
+    from isotrope.version import __version__
 
     style = style_sheet() + _file("study.css")
     return rendered(

@@ -1,1 +1,9 @@
 """Texts from files, folders, tables, datasets and pipes."""
+
+from typing import Any
+
+from isotrope.deprecation import resolve_moved
+
+
+def __getattr__(name: str) -> Any:
+    return resolve_moved(__name__, name)
