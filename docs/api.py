@@ -13,6 +13,11 @@ from isotrope import figures, nn
 
 PAGE = Path(__file__).parent / "api.md"
 
+#: The sections of a docstring, what some of them are called on the page, and those that list names.
+_SECTIONS = ("Args", "Attributes", "Examples", "Raises", "References", "Returns", "Yields")
+_TITLES = {"Args": "Parameters"}
+_LISTS = ("Args", "Attributes", "Raises")
+
 #: Signatures longer than this are written one parameter to a line.
 _LINE = 88
 
@@ -52,12 +57,32 @@ def _bare(annotation: Any) -> Any:
 
 
 def body(docstring: str) -> str:
-    """A docstring as Markdown: examples as code, what is underlined or starred as it is."""
+    """A docstring as Markdown: sections with a title, parameters as a list, examples as code."""
     parts = []
-    for paragraph in re.split(r"\n\s*\n", docstring.strip()):
-        text = inspect.cleandoc(paragraph)
-        parts.append(f"```pycon\n{text}\n```" if text.startswith(">>>") else _escaped(text))
-    return "\n\n".join(parts)
+    for title, text in _sections(docstring):
+        if title:
+            parts.append(f"**{_TITLES.get(title, title)}**")
+        parts += [_parameters(text)] if title in _LISTS else [_paragraph(each) for each in re.split(r"\n\s*\n", text)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _sections(docstring: str) -> Iterator[tuple[str, str]]:
+    """The title and the text of each section; what stands before the first title has none."""
+    pieces = re.split(rf"(?m)^({'|'.join(_SECTIONS)}):\n", inspect.cleandoc(docstring))
+    yield "", pieces[0].strip()
+    for title, text in zip(pieces[1::2], pieces[2::2], strict=True):
+        yield title, inspect.cleandoc(f"\n{text}")
+
+
+def _parameters(text: str) -> str:
+    """The lines `name: what it is` as a list."""
+    items = re.findall(r"(?m)^(\*{0,2}\w+(?:, \w+)*):\s+((?:.*)(?:\n[ \t]+.*)*)", text)
+    return "\n".join(f"- `{name}`: {_escaped(' '.join(says.split()))}" for name, says in items)
+
+
+def _paragraph(text: str) -> str:
+    text = inspect.cleandoc(text)
+    return f"```pycon\n{text}\n```" if text.startswith(">>>") else _escaped(text)
 
 
 def _escaped(text: str) -> str:
