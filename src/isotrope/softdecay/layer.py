@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import torch
 
-from isotrope.softdecay.formula import check
+from isotrope.softdecay.formula import check_alpha
 from isotrope.softdecay.spectral import soft_decay
 
 Tensor: TypeAlias = torch.Tensor
@@ -32,7 +32,7 @@ class SoftDecay(torch.nn.Module):  # type: ignore[misc]  # the base has no types
 
     def __init__(self, alpha: float = -0.5, form: str = "shifted", trainable: bool = True) -> None:
         super().__init__()
-        check(alpha, form)
+        check_alpha(alpha, form)
         self.form = form
         raw = math.log(-alpha) - (math.log1p(alpha) if form == "shifted" else 0.0)
         # One number in a vector: sharded training knows no parameters without dimensions.

@@ -13,8 +13,16 @@ from typing import Any, TypeAlias
 import torch
 
 from isotrope.errors import InputError
+from isotrope.softdecay.derivatives import (
+    check_values,
+    compute_gains,
+    compute_slopes,
+    compute_sum_ratios,
+    decay_values,
+    derive_by_a,
+)
 from isotrope.softdecay.eigenvectors import eigh
-from isotrope.softdecay.formula import bent, by_a, check, gains, refuse_outside, slopes, sums
+from isotrope.softdecay.formula import check_alpha
 
 Tensor: TypeAlias = torch.Tensor
 
@@ -41,8 +49,8 @@ def soft_decay(x: Tensor, alpha: Tensor | float, form: str = "shifted", mask: Te
     if x.numel() == 0:
         return x
     if x.device.type == "mps":  # which has no float64
-        bent = soft_decay(x.cpu(), torch.as_tensor(alpha).cpu(), form, None if mask is None else mask.cpu())
-        return bent.to(x.device)
+        out = soft_decay(x.cpu(), torch.as_tensor(alpha).cpu(), form, None if mask is None else mask.cpu())
+        return out.to(x.device)
     a = -torch.as_tensor(alpha, dtype=torch.float64, device=x.device).reshape(())
     batch = x if x.ndim == 3 else x[None]
     if mask is not None:
@@ -56,7 +64,7 @@ def soft_decay(x: Tensor, alpha: Tensor | float, form: str = "shifted", mask: Te
 
 def _bend(x: Tensor, a: Tensor, form: str, mask: Tensor | None) -> tuple[Tensor, Tensor]:
     """The bent matrices, (b, t, d), and eigenvectors of the smaller Gram matrices, (b, s, s), s = min(t, d)."""
-    check(-float(a), form)
+    check_alpha(-float(a), form)
     wide = _wide(x, mask)
     gram = wide @ wide.mT
     _refuse_not_finite(gram, x)
@@ -66,14 +74,14 @@ def _bend(x: Tensor, a: Tensor, form: str, mask: Tensor | None) -> tuple[Tensor,
         squares, vectors = eigh(gram, mask if x.shape[1] <= x.shape[2] else None)
     if form == "shifted":
         # Its gains are bounded, so that a product with the whole matrix of gains, in float32, loses nothing.
-        h = _relative(gains(squares.clamp(min=0).sqrt(), a, form, 0.0))
+        h = _relative(compute_gains(squares.clamp(min=0).sqrt(), a, form, 0.0))
         whole = (vectors * h[:, None, :]) @ vectors.mT
         out = whole.to(_work(x)) @ _oriented(_tokens(x, mask)).to(_work(x))
     else:
         y, values = _along(vectors, wide)
         tolerance = _tolerance(x, mask)
-        refuse_outside(values, a, form, tolerance)
-        out = vectors @ (_relative(gains(values, a, form, tolerance))[..., None] * y)
+        check_values(values, a, form, tolerance)
+        out = vectors @ (_relative(compute_gains(values, a, form, tolerance))[..., None] * y)
     _refuse_overflow(out, x)
     return _narrow(out, x, mask), vectors
 
@@ -84,7 +92,7 @@ def _bend_backward(
     """The gradients with respect to x, (b, t, d), and to a, ()."""
     y, values = _along(vectors, _wide(x, mask))
     tolerance = _tolerance(x, mask)
-    f, h = bent(values, a, form, tolerance), gains(values, a, form, tolerance)
+    f, h = decay_values(values, a, form, tolerance), compute_gains(values, a, form, tolerance)
     top, where_top = values.max(-1, keepdim=True)
     f1, h1 = f.gather(-1, where_top), h.gather(-1, where_top)
     scale = torch.where(h1 > 0, 1 / h1, 0.0)  # K = σ₁/f₁
@@ -97,16 +105,16 @@ def _bend_backward(
     total = (along * f).sum(-1, keepdim=True)  # ⟨G, U f Vᵀ⟩
 
     few, gain = values.to(work), (scale * h).to(work)[..., None]
-    by_difference = scale.to(work)[..., None] * slopes(few, a.to(work), form, tolerance)
-    by_sum = scale.to(work)[..., None] * sums(few, f.to(work), h.to(work))
+    by_difference = scale.to(work)[..., None] * compute_slopes(few, a.to(work), form, tolerance)
+    by_sum = scale.to(work)[..., None] * compute_sum_ratios(few, f.to(work), h.to(work))
     turned = inner * ((by_difference + by_sum) / 2 - gain) + inner.mT * ((by_difference - by_sum) / 2)
     tied = values >= top * (1 - _TIED)
-    slope1 = slopes(top, a, form, 0.0)[..., 0]
+    slope1 = compute_slopes(top, a, form, 0.0)[..., 0]
     kept_top = torch.where(f1 > 0, total / f1 * (1 - slope1 * scale), 0.0)
     turned.diagonal(dim1=-2, dim2=-1).add_((kept_top * tied / tied.sum(-1, keepdim=True)).to(work))
     grad_x = torch.baddbmm((u @ (gain * u.mT)) @ upstream, u @ turned, v)
 
-    moved = by_a(values, f, a, form, tolerance)
+    moved = derive_by_a(values, f, a, form, tolerance)
     kept_top = torch.where(f1 > 0, total / f1 * moved.gather(-1, where_top), 0.0)
     grad_a = scale * ((along * moved).sum(-1, keepdim=True) - kept_top)
     return _narrow(grad_x, x, mask), grad_a.sum()
