@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import to_numpy
 from isotrope.errors import InputError
 from isotrope.repairs.fit_check import FitCheck
 from isotrope.repairs.repair import Repair
@@ -21,7 +22,6 @@ from isotrope.sources.shards import mapped
 from isotrope.sources.vectors.row_blocks import NARROW
 from isotrope.sources.vectors.source import default_rows
 from isotrope.sources.vectors.stores.store import Records, Store, Target
-from isotrope.statistics.usable_rows import to_numpy
 from isotrope.storage.row_files import Columns, refuse_target, write_rows
 
 
@@ -169,7 +169,7 @@ def _images(apply: _Application, batches: Iterable[Batch], _: Any) -> list[_Imag
     images = []
     for batch in batches:
         for found in batch.layers.values():
-            rows = to_numpy(found.detach() if hasattr(found, "detach") else found)
+            rows = to_numpy(found)
             images.append(apply(rows, batch.rows.position is None))
     return images
 

@@ -11,14 +11,14 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from isotrope.compute.threads import blocks, threads
+from isotrope.compute.arrays import check_finite, check_width, is_tensor, to_float64, to_matrix
+from isotrope.compute.threads import open_pool, slice_rows
 from isotrope.errors import InputError
 from isotrope.quantization.centring import centred
 from isotrope.quantization.kmeans import far_apart, kmeans, nearest
 from isotrope.quantization.quantized import Codes
 from isotrope.repairs.repair import repair
 from isotrope.repairs.row_repair import RowRepair
-from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, refuse_width
 from isotrope.statistics.saved_arrays import refuse_unless, require, require_counts
 
 Matrix = NDArray[np.float64]
@@ -60,14 +60,14 @@ class Clusters:
 
     def __call__(self, rows: Any) -> Any:
         """The repaired rows: numpy to numpy, torch to torch, each float type to itself."""
-        x = matrix(rows)
-        refuse_width(x, self.width, "this map")
+        x = to_matrix(rows)
+        check_width(x, self.width, "this map")
         if is_tensor(x):
-            return x.new_tensor(self(float64(x)))
-        refuse_nonfinite(x)
+            return x.new_tensor(self(to_float64(x)))
+        check_finite(x)
         out = np.empty(x.shape, dtype=x.dtype)
         of = _cells(x, self.centroids)
-        for part in blocks(len(x), _ROWS):
+        for part in slice_rows(len(x), _ROWS):
             values = x[part].astype(np.float64)
             for k in np.unique(of[part]):
                 mine = of[part] == k
@@ -99,8 +99,8 @@ class Clusters:
 def _cells(rows: NDArray[np.floating[Any]], centroids: Matrix) -> Codes:
     """Which of the centroids, (k, d), is nearest to each of the rows, (n,)."""
     shift = centroids.mean(axis=0)  # a common mean far beyond the spread would cost digits
-    with threads() as pool:
-        cells = [nearest(rows[part] - shift, centroids - shift, pool) for part in blocks(len(rows), _ROWS)]
+    with open_pool() as pool:
+        cells = [nearest(rows[part] - shift, centroids - shift, pool) for part in slice_rows(len(rows), _ROWS)]
     found: Codes = np.concatenate([np.empty(0, np.int64), *cells])
     return found
 
@@ -121,7 +121,7 @@ def fit_clusters(rows: NDArray[np.floating[Any]], clusters: int, directions: int
     """
     rng = np.random.default_rng(seed)
     values, mean, scale = centred(rows)
-    with threads() as pool:
+    with open_pool() as pool:
         start = far_apart(values, clusters, rng, pool)
         centroids = mean + scale * kmeans(values, len(start), rng, pool, _ITERATIONS, start).astype(np.float64)
     centroids = centroids[np.unique(_cells(rows, centroids))]  # those that hold a row

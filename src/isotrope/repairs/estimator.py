@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import to_float64
 from isotrope.errors import InputError
-from isotrope.repairs.rows import float64
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -108,7 +108,7 @@ class Estimator:
         if chosen == "default":
             return out
         names = [str(name) for name in self.get_feature_names_out()]
-        values = out if isinstance(out, np.ndarray) else float64(out)
+        values = out if isinstance(out, np.ndarray) else to_float64(out)
         if chosen == "polars":
             import polars
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.repairs.rows import float64, matrix, unit
+from isotrope.compute.arrays import to_float64, to_matrix, to_unit_rows
 from isotrope.statistics import Moments
 
 Vector = NDArray[np.float64]
@@ -121,8 +121,8 @@ class FitCheck:
 
     def find_mismatch(self, rows: Any) -> str | None:
         """How rows, (n, d), differ from those of the fit, None where they do not; rows of zeros are passed over."""
-        some = matrix(rows)[:: -(-len(rows) // _LOOKED_AT) or 1]
-        values = float64(unit(some) if self.of_unit_rows else some)
+        some = to_matrix(rows)[:: -(-len(rows) // _LOOKED_AT) or 1]
+        values = to_float64(to_unit_rows(some) if self.of_unit_rows else some)
         with np.errstate(over="ignore", invalid="ignore"):
             lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
         usable = (lengths > 0) & np.isfinite(lengths)

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from isotrope.compute.threads import threads
+from isotrope.compute.arrays import is_tensor, to_matrix
+from isotrope.compute.threads import open_pool
 from isotrope.errors import InputError
 from isotrope.layers import Layer
 from isotrope.repairs.fit_check import Lengths
 from isotrope.repairs.resolution import coarsest, narrowest, storage_type
-from isotrope.repairs.rows import is_tensor, matrix
 from isotrope.runs.run import Run
 from isotrope.sources.batch import Batch, Rows, Source
 from isotrope.sources.vectors.row_blocks import dtype_label
@@ -194,7 +194,7 @@ def _side_by_side(source: Source, prepare: Callable[[Block], Block]) -> Iterator
         rows = block(found, batch.rows)
         return rows, Moments.of(prepare(rows))
 
-    with threads() as pool:
+    with open_pool() as pool:
         begun: deque[Future[tuple[Block, Moments]]] = deque()
         for batch in source.batches():
             if batch.layers:  # none where nothing could be used
@@ -224,7 +224,7 @@ def source_of(X: Any) -> tuple[Source, bool]:
         return source, True
     if _names_files(X):
         return ArraySource(X), True
-    rows = matrix(X)
+    rows = to_matrix(X)
     if len(rows) == 0:
         raise InputError("got no row (0 sample(s)), expected at least two.")
     return ArraySource(rows), False

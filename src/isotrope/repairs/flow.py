@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import check_finite, check_width, is_tensor, to_float64, to_matrix
 from isotrope.errors import InputError, MissingExtra
 from isotrope.repairs.repair import repair
 from isotrope.repairs.row_repair import RowRepair
-from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, refuse_width
 from isotrope.statistics.saved_arrays import refuse_unless, require
 
 Vector = NDArray[np.float64]
@@ -145,19 +145,19 @@ class FlowMap:
 
     def _mapped(self, rows: Any, function: Callable[[Matrix], Matrix]) -> Any:
         """A map of rows to rows, numpy to numpy, torch to torch, each float type to itself."""
-        x = matrix(rows)
+        x = to_matrix(rows)
         if is_tensor(x):
-            return x.new_tensor(self._mapped(float64(x), function))
+            return x.new_tensor(self._mapped(to_float64(x), function))
         parts = (function(part).astype(x.dtype) for part in self._blocks(x))
         return np.concatenate([np.empty((0, self.width), x.dtype), *parts])
 
     def _blocks(self, rows: Any) -> Iterator[Matrix]:
         """Rows in float64, some at a time."""
-        x = matrix(rows)
-        refuse_width(x, self.width, "this map")
-        refuse_nonfinite(x)
+        x = to_matrix(rows)
+        check_width(x, self.width, "this map")
+        check_finite(x)
         for start in range(0, len(x), _ROWS):
-            yield float64(x[start : start + _ROWS])
+            yield to_float64(x[start : start + _ROWS])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole state as named arrays, for saving."""
@@ -259,7 +259,7 @@ class Flow(RowRepair[FlowMap]):
     def _checked(self, X: Any) -> Any:
         """Rows with the columns that it was fitted on."""
         self._refuse_unfitted()
-        rows = matrix(X)
+        rows = to_matrix(X)
         self._check_names(X)
-        refuse_width(rows, self.n_features_in_, "Flow")
+        check_width(rows, self.n_features_in_, "Flow")
         return rows

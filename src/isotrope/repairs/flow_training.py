@@ -11,8 +11,8 @@ import numpy as np
 import scipy.linalg
 import torch
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from isotrope.compute.threads import limit_threads
 from isotrope.errors import InputError
 from isotrope.repairs.flow import FlowMap, Matrix, Step, Vector, forward, normal
 
@@ -57,7 +57,7 @@ def _one_core() -> Iterator[None]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with threadpool_limits(1, user_api="blas"):
+        with limit_threads():
             yield
     finally:
         torch.set_num_threads(threads)

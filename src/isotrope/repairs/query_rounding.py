@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import to_float64, to_matrix, to_unit_rows
 from isotrope.errors import InputError
-from isotrope.repairs.rows import float64, matrix, unit
 
 if TYPE_CHECKING:
     from isotrope.repairs.repair import Repair
@@ -65,16 +65,16 @@ def measure_query_rounding(repair: Repair, X: Any) -> QueryRounding:
     >>> measure_query_rounding(Centering().fit(rows), rows).float16 > 0.98
     True
     """
-    rows = float64(matrix(X)[:ROWS])
+    rows = to_float64(to_matrix(X)[:ROWS])
     if len(rows) < NEAREST + 2:
         raise InputError(f"got {len(rows)} rows, expected at least {NEAREST + 2} to compare {NEAREST} nearest rows.")
     apply = repair.applied_map_
-    documents = unit(float64(apply(rows)))
+    documents = to_unit_rows(to_float64(apply(rows)))
     queries = rows[:QUERIES]
     exact = _nearest(documents[: len(queries)], documents)
     shares: dict[str, float] = {}
     for name, round_rows in _ROUNDINGS.items():
-        found = _nearest(unit(float64(apply(round_rows(queries, rows)))), documents)
+        found = _nearest(to_unit_rows(to_float64(apply(round_rows(queries, rows)))), documents)
         kept = [len(np.intersect1d(*pair)) for pair in zip(exact, found, strict=True)]
         shares[name] = float(np.mean(kept)) / NEAREST
     return QueryRounding(shares["float16"], shares["int8"], len(queries), len(rows))

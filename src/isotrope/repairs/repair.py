@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import check_width, to_matrix
 from isotrope.errors import InputError
 from isotrope.registry import Registry
 from isotrope.repairs import persistence as saved
 from isotrope.repairs.estimator import Estimator
 from isotrope.repairs.fit_check import FitCheck
 from isotrope.repairs.query_rounding import NEAREST, QueryRounding, measure_query_rounding
-from isotrope.repairs.rows import matrix, refuse_width
 from isotrope.repairs.unit_length import Normalized, refuse_way
 from isotrope.statistics import Sample
 from isotrope.statistics.saved_arrays import name_file
@@ -127,9 +127,9 @@ class Repair(Estimator):
         Rows that differ much in length or mean from those of the fit are warned of.
         """
         self._refuse_unfitted()
-        rows = matrix(X)
+        rows = to_matrix(X)
         self._check_names(X)
-        refuse_width(rows, self.n_features_in_, type(self).__name__)
+        check_width(rows, self.n_features_in_, type(self).__name__)
         repaired = self.applied_map_(rows)
         if mismatch := self.find_mismatch(rows):
             kind = type(self).__name__

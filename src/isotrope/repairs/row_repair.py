@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import check_finite, is_tensor, to_float64, to_matrix, to_unit_rows
 from isotrope.errors import InputError
 from isotrope.repairs.fit_check import FitCheck, Lengths
 from isotrope.repairs.fit_data import sample_of, source_of, stored_as
 from isotrope.repairs.repair import Map, Repair
 from isotrope.repairs.resolution import coarsest
-from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, unit
 from isotrope.sources.batch import Batch
 from isotrope.statistics import Moments, Sample, Summary, block
 
@@ -70,8 +70,8 @@ class RowRepair(Repair, Generic[M]):
 
     def _fit(self, X: Any, *, divided: bool) -> Self:
         given, sources = _gathered(X, self.seed)
-        refuse_nonfinite(given)
-        rows = unit(given) if divided else given
+        check_finite(given)
+        rows = to_unit_rows(given) if divided else given
         lengths = np.abs(rows).max(axis=1, initial=0.0)
         if not float(lengths.max(initial=0.0)) < _LARGEST:
             raise InputError(f"got numbers beyond {_LARGEST:g}, whose squares are no numbers; scale the rows down.")
@@ -153,8 +153,8 @@ def _gathered(X: Any, seed: int) -> tuple[NDArray[np.floating[Any]], list[dict[s
         return X.values, [{"kind": "sample", "size": X.size, "seed": X.seed, "sequences": X.sequences}]
     source, described = source_of(X)
     if not described:
-        rows = matrix(X)
-        return float64(rows) if is_tensor(rows) or rows.dtype.itemsize not in (4, 8) else rows, []
+        rows = to_matrix(X)
+        return to_float64(rows) if is_tensor(rows) or rows.dtype.itemsize not in (4, 8) else rows, []
     make = partial(_sampled, source.width, seed)
     elsewhere = getattr(source, "summed", None)
     found: Summary = make(source.batches(), None) if elsewhere is None else elsewhere(make)

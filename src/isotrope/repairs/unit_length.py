@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isotrope.compute.arrays import check_finite, is_tensor, to_float64, to_matrix, to_unit_rows
 from isotrope.errors import InputError
 from isotrope.repairs.affine import Affine
-from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, unit
 
 if TYPE_CHECKING:
     from isotrope.repairs.repair import Map
@@ -62,16 +62,16 @@ class Normalized:
 
     def prepare(self, rows: Any) -> Any:
         """The rows that the map takes: divided by their length, or as they are."""
-        x = matrix(rows)
+        x = to_matrix(rows)
         if self.normalize not in ("input", "both"):
             return x
-        refuse_nonfinite(x)
-        return unit(x)
+        check_finite(x)
+        return to_unit_rows(x)
 
     def __call__(self, rows: Any) -> Any:
         """The images of rows; each float type to itself."""
         image = self.map(self.prepare(rows))
-        return unit(image) if self.normalize in ("output", "both") else image
+        return to_unit_rows(image) if self.normalize in ("output", "both") else image
 
     def inverse(self) -> Callable[[Any], Any]:
         """What brings rows back; unit rows come back as unit rows, other lengths cannot be brought back."""
@@ -88,12 +88,12 @@ def restore_unit_rows(back: Affine, images: Any) -> Any:
 
     x = t·p + q with p = z W⁻¹, q = A⁻¹(0) and an unknown t > 0; ‖x‖ = 1 has one such t where ‖q‖ < 1.
     """
-    z = matrix(images)
+    z = to_matrix(images)
     q = back(np.zeros((1, back.width)))[0]
     rest = 1.0 - float(q @ q)
     if not rest > 0:
         raise InputError("all rows point the same way, so their lengths cannot be brought back.")
-    p = float64(Affine(np.zeros(back.width), back.weight)(z))
+    p = to_float64(Affine(np.zeros(back.width), back.weight)(z))
     along, squares = p @ q, np.einsum("ij,ij->i", p, p)
     # The root without a difference of nearly equal numbers.
     t = rest / np.maximum(along + np.sqrt(along**2 + rest * squares), np.finfo(np.float64).tiny)

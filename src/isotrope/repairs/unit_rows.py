@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from isotrope.compute.arrays import check_finite, compute_lengths, is_tensor, to_float64, to_matrix, to_unit_rows
 from isotrope.errors import InputError
 from isotrope.repairs.affine import Affine
-from isotrope.repairs.rows import float64, is_tensor, lengths, matrix, refuse_nonfinite, unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +39,12 @@ class OfUnitRows:
 
     def __call__(self, rows: Any) -> Any:
         """The images of rows; rows of zeros, which have no direction, become zeros where rows keep their length."""
-        x = matrix(rows)
-        refuse_nonfinite(x)
-        image = self.affine(unit(x))
+        x = to_matrix(rows)
+        check_finite(x)
+        image = self.affine(to_unit_rows(x))
         if not self.keep_length:
             return image
-        return (image * lengths(x)) if is_tensor(x) else (image * lengths(x)).astype(x.dtype)
+        return (image * compute_lengths(x)) if is_tensor(x) else (image * compute_lengths(x)).astype(x.dtype)
 
     def inverse(self) -> Callable[[Any], Any]:
         """What brings rows back; their length must have been kept, and ‖A⁻¹(0)‖ must be below 1."""
@@ -57,8 +57,8 @@ class OfUnitRows:
 
         def restored(images: Any) -> Any:
             """z = ‖x‖·A(u), so x = p + ‖x‖·q with p = z W⁻¹, q = A⁻¹(0); squared, that has one root ‖x‖ above zero."""
-            z = matrix(images)
-            p, q = float64(Affine(np.zeros(self.columns), back.weight)(z)), origin
+            z = to_matrix(images)
+            p, q = to_float64(Affine(np.zeros(self.columns), back.weight)(z)), origin
             along, rest = p @ q, 1.0 - float(q @ q)
             length = (along + np.sqrt(along**2 + rest * np.einsum("ij,ij->i", p, p))) / rest
             x = p + length[:, None] * q

@@ -6,13 +6,11 @@ two of them take twice as long as one for a matrix of 768 × 768.
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import Executor, ThreadPoolExecutor
-from functools import cache
 from typing import Any, TypeAlias
 
 import torch
-from threadpoolctl import ThreadpoolController
+
+from isotrope.compute.threads import limit_own_thread, open_shared_pool
 
 Tensor: TypeAlias = torch.Tensor
 
@@ -33,7 +31,7 @@ def eigh(gram: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         return tuple(torch.linalg.eigh(gram))
     places = [slice(None)] * len(gram) if mask is None or mask.all() else [row.nonzero()[:, 0] for row in mask]
     parts = [g[at][:, at] for g, at in zip(gram, places, strict=True)]
-    found = _pool(torch.get_num_threads()).map(_alone, parts)
+    found = open_shared_pool(torch.get_num_threads()).map(_alone, parts)
     values, vectors = gram.new_zeros(gram.shape[:2]), torch.zeros_like(gram)
     for i, (at, (some, columns)) in enumerate(zip(places, found, strict=True)):
         first = gram.shape[1] - len(some)
@@ -44,21 +42,5 @@ def eigh(gram: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
 
 def _alone(gram: Tensor) -> Any:
     """The eigenvectors of one matrix by one thread."""
-    with _openmp().limit(limits=1):
+    with limit_own_thread():
         return torch.linalg.eigh(gram)
-
-
-@cache
-def _pool(threads: int) -> Executor:
-    """Kept from one batch to the next: a new thread needs as long as a small matrix."""
-    return ThreadPoolExecutor(threads, "isotrope-eigh")
-
-
-if hasattr(os, "register_at_fork"):  # a copy of the process has none of its threads
-    os.register_at_fork(after_in_child=_pool.cache_clear)
-
-
-@cache
-def _openmp() -> ThreadpoolController:
-    """The libraries whose number of threads is each thread's own."""
-    return ThreadpoolController().select(user_api="openmp")
