@@ -50,12 +50,14 @@ def limit_threads(user_api: str | None = "blas") -> AbstractContextManager[Any]:
     Args:
         user_api: which libraries, as threadpoolctl names them; None for all.
     """
-    return threadpool_limits(1, user_api=user_api)
+    limit: AbstractContextManager[Any] = threadpool_limits(1, user_api=user_api)
+    return limit
 
 
 def limit_own_thread() -> AbstractContextManager[Any]:
     """Let OpenMP compute on one core what the calling thread asks for; other threads keep their number."""
-    return _find_libraries("openmp").limit(limits=1)
+    limit: AbstractContextManager[Any] = _find_libraries("openmp").limit(limits=1)
+    return limit
 
 
 def slice_rows(n: int, size: int) -> list[slice]:

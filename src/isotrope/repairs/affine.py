@@ -1,14 +1,14 @@
-"""The one fitted form of every linear repair: x -> (x − b) W + c."""
+"""Maps of rows to rows, and the one fitted form of every linear repair: x -> (x − b) W + c."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,24 @@ Matrix = NDArray[np.float64]
 
 #: Rows multiplied at once: large enough for full speed, small enough for constant memory.
 _ROWS = 2048
+
+
+class Map(Protocol):
+    """What a fitted repair does to rows, numpy or torch, (n, d) -> (n, k)."""
+
+    @property
+    def width(self) -> int:
+        """The number of columns d that it takes."""
+
+    @property
+    def columns(self) -> int:
+        """The number of columns k that it gives."""
+
+    def __call__(self, rows: Any) -> Any:
+        """The images of rows; each float type to itself."""
+
+    def inverse(self) -> Callable[[Any], Any]:
+        """What brings rows back; refused with a reason where nothing can."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

@@ -135,14 +135,14 @@ class FitCheck:
             of = "length 1" if self.lengths.unit else f"lengths from {known}"
             return f"their median length is {median:.4g}, while the rows of the fit have {of}"
         apart = float(np.linalg.norm(values[usable].mean(axis=0) - self.mean))
-        if apart > self._allowed_distance(int(usable.sum())):
+        if apart > self._compute_allowed_distance(int(usable.sum())):
             return (
                 f"their mean lies {apart / self.spread:.2g} standard deviations from the mean of the rows of the fit, "
                 f"expected at most {_APART:g}"
             )
         return None
 
-    def _allowed_distance(self, rows: int) -> float:
+    def _compute_allowed_distance(self, rows: int) -> float:
         """How far the mean of so many rows may lie from that of the fit.
 
         Beside the bound for many rows, one extreme row is allowed, as far away as any row of the fit can have been: a

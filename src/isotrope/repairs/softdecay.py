@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.repairs.affine import Affine
+from isotrope.repairs.affine import Affine, Map
 from isotrope.repairs.fit_data import collect
-from isotrope.repairs.linear import LinearRepair, Solution, refuse_without_spread
-from isotrope.repairs.repair import Map, repair
-from isotrope.repairs.resolution import Storage, find_resolved
-from isotrope.repairs.spectrum import singular
-from isotrope.repairs.unit_rows import OfUnitRows
+from isotrope.repairs.linear import LinearRepair, Solution, check_spread
+from isotrope.repairs.repair import repair
+from isotrope.repairs.spectrum import Storage, compute_singular_directions, find_resolved
+from isotrope.repairs.unit_length import UnitRowMap
 from isotrope.softdecay.formula import check_alpha, decay, find_violation
 from isotrope.statistics import Moments
 
@@ -87,11 +86,11 @@ class SoftDecay(LinearRepair):
 
     def solve(self, moments: Moments, storage: Storage) -> Solution:
         """The map from the right singular vectors; `spectrum` is what was bent."""
-        self._refuse_parameters()
+        self._check_parameters()
         if moments.n == 0 and moments.zero:  # a matrix of zeros stays as it is
             return Solution(Affine(np.zeros(moments.d), np.eye(moments.d)), np.empty(0), np.empty(0))
-        refuse_without_spread(moments)
-        values, directions = singular(moments)
+        check_spread(moments)
+        values, directions = compute_singular_directions(moments)
         tolerance = max(moments.n, moments.d) * _EPS if self.tolerance is None else self.tolerance
         kept = values > tolerance * values[0]
         values, directions = values[kept], directions[:, kept]
@@ -114,15 +113,15 @@ class SoftDecay(LinearRepair):
         """The map x -> x W."""
         if self.normalize:
             raise InputError("SoftDecay of unit rows is linear in a row's direction, not in the row; use transform.")
-        return self._solved().affine
+        return self._get_solution().affine
 
     @property
     def map_(self) -> Map:
         """What is done to rows."""
-        affine = self._solved().affine
-        return OfUnitRows(affine, keep_length=False) if self.normalize else affine
+        affine = self._get_solution().affine
+        return UnitRowMap(affine, keep_length=False) if self.normalize else affine
 
-    def _refuse_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         check_alpha(self.alpha, self.form, allow_zero=True)
         if self.reference_rows is not None and not self.reference_rows >= 1:
             raise InputError(
