@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 from isotrope.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from isotrope.nn.attach_regularizer import regularize
     from isotrope.nn.monitor import GeometryMonitor
-    from isotrope.nn.optimizer_groups import parameter_groups
-    from isotrope.nn.regularizers import ExpDecay, IsoScoreStar, MeanCosineLoss, WhiteningLoss
+    from isotrope.nn.regularizers import ExpDecay, IsoScoreStar, MeanCosineLoss, WhiteningLoss, regularize
     from isotrope.softdecay.attach import attach, detach
-    from isotrope.softdecay.layer import SoftDecay
+    from isotrope.softdecay.layer import SoftDecay, parameter_groups
     from isotrope.softdecay.restore import restore
     from isotrope.softdecay.spectral import soft_decay
 
@@ -43,8 +41,8 @@ _HOME = {
     "WhiteningLoss": "nn.regularizers",
     "attach": "softdecay.attach",
     "detach": "softdecay.attach",
-    "parameter_groups": "nn.optimizer_groups",
-    "regularize": "nn.attach_regularizer",
+    "parameter_groups": "softdecay.layer",
+    "regularize": "nn.regularizers",
     "restore": "softdecay.restore",
     "soft_decay": "softdecay.spectral",
 }
