@@ -6,15 +6,13 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
-from isotrope.compute.memory import give_back
+from isotrope.compute.memory import release_memory
+from isotrope.compute.threads import open_pool
 from isotrope.engines.engine import Engine, engine_of
 from isotrope.engines.engine import run as run_on
 from isotrope.errors import InputError
@@ -202,14 +200,14 @@ def scan_source(
         keep=None if run is None else lambda now: checkpoints.keep(run, task, now),
         every=checkpoint_every,
     )
-    give_back()
+    release_memory()
     findings = find(collection, source, options, told)
     findings.provenance = provenance(started, task["settings"], resumed) | {"engine": engine_of(source)}
     if run is not None:
         told("writing the run", 0, None)
         checkpoints.save(run, findings, collection, keep)
         del collection  # the report reads what was written, and needs the room
-        give_back()
+        release_memory()
         _report(run, findings, keep, told)
     return findings
 
@@ -279,7 +277,7 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
     tell(0.0)
     collection.settle()
     # Layers side by side, each on one thread: threads within one small eigenvalue problem would wait for each other.
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(side_by_side(source.width)) as pool:
+    with open_pool(side_by_side(source.width)) as pool:
         for (group, layer), (summary, found) in zip(jobs, pool.map(one, jobs), strict=True):
             if group is None:
                 unusual.add(layer, summary, math.nan if isoscore is None else nulls.value(isoscore, summary))

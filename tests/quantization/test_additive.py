@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from isotrope.compute.threads import threads
+from isotrope.compute.threads import open_pool
 from isotrope.quantization import additive as module
 from isotrope.quantization import quantize
 from isotrope.quantization.additive import additive
@@ -37,7 +37,7 @@ def test_codebooks_are_the_least_squares_solution() -> None:
     for m in range(3):
         design[np.arange(200), 5 * m + codes[m]] = 1
     expected = np.linalg.lstsq(design, rows.astype(np.float64))[0]
-    with threads() as pool:
+    with open_pool() as pool:
         words = least_squares(rows, codes, 5, pool)
     # Codebooks may trade a common vector, but the smallest of all solutions is one.
     np.testing.assert_allclose(words.reshape(15, 4), expected, atol=1e-6)

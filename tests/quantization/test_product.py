@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isotrope.compute.threads import threads
+from isotrope.compute.threads import open_pool
 from isotrope.quantization import Quantized, quantize
 from isotrope.quantization.kmeans import kmeans, nearest, sums
 from testkit.clustered import clustered
@@ -30,7 +30,7 @@ def test_each_codeword_is_the_nearest_of_its_part() -> None:
 def test_sums_by_cell() -> None:
     rng = np.random.default_rng(0)
     rows, codes = rng.standard_normal((50, 3), np.float32), rng.integers(0, 4, (2, 50))
-    with threads() as pool:
+    with open_pool() as pool:
         found = sums(rows, codes, 4, pool).reshape(2, 4, 3)
     for m in range(2):
         for j in range(4):
@@ -42,7 +42,7 @@ def test_kmeans_finds_clear_clusters_though_it_starts_in_few_of_them() -> None:
     rng = np.random.default_rng(0)
     far = 100 * rng.standard_normal((5, 2))
     rows = np.vstack([np.ones((990, 2)), np.repeat(far, 2, axis=0)]).astype(np.float32)
-    with threads() as pool:
+    with open_pool() as pool:
         centroids = kmeans(rows, 8, rng, pool, iterations=100)
         distance = np.linalg.norm(rows - centroids[nearest(rows, centroids, pool)], axis=1)
     assert distance.max() < 1.0

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from isotrope.errors import InputError
+from isotrope.repairs import load_repair
 from isotrope.repairs.clusters import ClusterIsotropy
-from isotrope.repairs.repair import load_repair
 from isotrope.sources.batch import Rows
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.statistics import Sample, block

@@ -13,8 +13,8 @@ import pytest
 from scipy import stats
 
 from isotrope.errors import InputError, MissingExtra
+from isotrope.repairs import load_repair
 from isotrope.repairs.flow import Flow, Step, forward
-from isotrope.repairs.repair import load_repair
 
 torch = pytest.importorskip("torch")
 
@@ -48,7 +48,7 @@ def bent_log_density(rows: Any) -> Any:
     return stats.norm.logpdf(x).sum(axis=1) - np.linalg.slogdet(turn(d))[1]
 
 
-def gaussian(rows: Any) -> Any:
+def fit_gaussian(rows: Any) -> Any:
     return stats.multivariate_normal(rows.mean(axis=0), np.cov(rows.T))
 
 
@@ -59,7 +59,7 @@ def fitted() -> Flow:
 
 def test_it_beats_the_fitted_gaussian_and_comes_near_the_truth(fitted: Flow) -> None:
     new = bent(4000, 6, seed=1)
-    found, normal = fitted.score(new), gaussian(bent(3000, 6)).logpdf(new).mean()
+    found, normal = fitted.score(new), fit_gaussian(bent(3000, 6)).logpdf(new).mean()
     true = bent_log_density(new)
     assert normal + 0.5 * (true.mean() - normal) < found  # most of what a Gaussian misses is found
     assert found < true.mean() + 3 * true.std() / np.sqrt(len(new))  # and nothing that is not there
@@ -68,7 +68,7 @@ def test_it_beats_the_fitted_gaussian_and_comes_near_the_truth(fitted: Flow) -> 
 def test_likelihood_held_out_rises_from_the_gaussians(fitted: Flow) -> None:
     likelihoods = fitted.likelihoods_
     assert likelihoods.max() > likelihoods[0] + 0.5
-    expected = gaussian(bent(3000, 6)).logpdf(bent(20_000, 6, seed=2))
+    expected = fit_gaussian(bent(3000, 6)).logpdf(bent(20_000, 6, seed=2))
     assert abs(likelihoods[0] - expected.mean()) < 4 * expected.std() / np.sqrt(300)
 
 
@@ -158,7 +158,7 @@ def test_few_rows_still_give_a_map_with_an_inverse(n: int, d: int) -> None:
 @pytest.mark.parametrize(("n", "d"), [(30, 8), (200, 8), (2000, 20)])
 def test_it_starts_as_the_gaussian_of_ledoit_and_wolf(n: int, d: int) -> None:
     covariance = pytest.importorskip("sklearn.covariance")
-    from isotrope.repairs.flow_training import gaussian as start
+    from isotrope.repairs.flow_training import fit_gaussian as start
 
     rows = bent(n, d) * np.geomspace(1.0, 30.0, d) + 5.0
     mean, whiten, rank = start(rows)
@@ -225,7 +225,7 @@ import sys
 sys.modules["torch"] = sys.modules["sklearn"] = None
 import numpy as np
 from isotrope.repairs.flow import Flow
-from isotrope.repairs.repair import load_repair
+from isotrope.repairs import load_repair
 rows = np.load({str(tmp_path / "rows.npy")!r})
 flow = load_repair({str(tmp_path / "repair")!r})
 np.save({str(tmp_path / "image.npy")!r}, np.stack([flow.transform(rows), flow.inverse_transform(rows)]))

@@ -18,7 +18,7 @@ from transformers import AutoModel, AutoModelForSequenceClassification
 
 from isotrope import nn
 from isotrope.errors import InputError, StoreError
-from isotrope.softdecay.positions import Place, find
+from isotrope.softdecay.positions import Position, find_position
 from testkit.networks import NORM_LAST, batch, network
 
 
@@ -55,7 +55,7 @@ def run(model: Any, **inputs: Any) -> torch.Tensor:
 @pytest.mark.parametrize("family", NORM_LAST)
 def test_it_is_before_the_final_norm_of_the_last_block(family: str) -> None:
     model, inputs = network(family), batch()
-    place = find(model)
+    place = find_position(model)
     norm = model.get_submodule(place.module)
     assert place.before
     before = seen(model, norm, inputs, into=True)
@@ -70,7 +70,7 @@ def test_it_is_before_the_final_norm_of_the_last_block(family: str) -> None:
 @pytest.mark.parametrize("left", [False, True])
 def test_it_is_after_the_last_block_of_others(family: str, left: bool) -> None:
     model, inputs = network(family), batch(left=left)
-    place = find(model)
+    place = find_position(model)
     assert not place.before
     (after,) = seen(model, model.get_submodule(place.module), inputs, into=False)
     norm = next(m for n, m in model.named_modules() if n in ("ln_f", "norm", "final_norm", "norm_f"))
@@ -94,7 +94,7 @@ def test_either_stack_of_an_encoder_decoder(family: str, side: str) -> None:
     }
     with pytest.raises(InputError, match=rf"{type(model).__name__} has several stacks of blocks; say which.*'{stack}'"):
         nn.attach(model)
-    place = find(model, at=stack)
+    place = find_position(model, at=stack)
     (after,) = seen(model, model.get_submodule(place.module), inputs, into=False)
     nn.attach(model, at=stack)
     mask = (first if side == "encoder" else second)["attention_mask"]
@@ -108,7 +108,7 @@ def test_images_and_speech_too() -> None:
     samples = {"input_values": torch.randn(2, 4000), "attention_mask": torch.ones(2, 4000, dtype=torch.long)}
     samples["attention_mask"][1, 2000:] = 0
     for model, inputs in ((image, pixels), (speech, samples)):
-        module = model.get_submodule(find(model).module)
+        module = model.get_submodule(find_position(model).module)
         (after,) = seen(model, module, inputs, into=False)
         mask = torch.ones(after.shape[:2])
         if model is speech:
@@ -122,8 +122,8 @@ def test_images_and_speech_too() -> None:
 @pytest.mark.parametrize("family", ["bert", "albert", "llama"])
 def test_any_other_block(family: str) -> None:
     model, inputs = network(family), batch()
-    place = find(model, block=1)
-    assert place == find(model, block=-2)
+    place = find_position(model, block=1)
+    assert place == find_position(model, block=-2)
     module = model.get_submodule(place.module)
     expected = bent(seen(model, module, inputs, into=place.before)[place.use or 0], inputs["attention_mask"])
     if place.before:
@@ -134,16 +134,16 @@ def test_any_other_block(family: str) -> None:
     real = inputs["attention_mask"].bool()
     assert_allclose(states[2][real], expected[real], rtol=0, atol=2e-5)  # layer 0 is the embedding
     with pytest.raises(InputError, match=r"there is no block 3: .* has 3, 0 to 2, or −1 for the last"):
-        find(model, block=3)
+        find_position(model, block=3)
 
 
 def test_albert_with_several_groups_and_layers_within_them() -> None:
     model = network("albert", num_hidden_layers=4, num_hidden_groups=2, inner_group_num=2)
-    assert find(model) == Place(
+    assert find_position(model) == Position(
         "encoder.albert_layer_groups.1.albert_layers.1.full_layer_layer_norm", before=True, owner="", use=1
     )
-    assert find(model, block=2).use == 0
-    assert find(model, block=1).module.startswith("encoder.albert_layer_groups.0.albert_layers.1.")
+    assert find_position(model, block=2).use == 0
+    assert find_position(model, block=1).module.startswith("encoder.albert_layer_groups.0.albert_layers.1.")
 
 
 def test_a_named_place() -> None:
@@ -253,7 +253,7 @@ def test_fewer_rows_than_the_mask_has_are_refused() -> None:
 @pytest.mark.parametrize("left", [False, True])
 def test_with_a_cache_the_mask_of_the_tokens_that_are_run_counts(left: bool) -> None:
     model, inputs = network("llama"), batch((7, 6, 5), 7, left=left)
-    place = find(model)
+    place = find_position(model)
     ids, mask = inputs["input_ids"], inputs["attention_mask"]
 
     def last(model: Any) -> list[torch.Tensor]:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import to_unit_rows
+
 #: A passage needs this many words, so that its halves say something.
 LEAST_WORDS = 6
 
@@ -44,10 +46,8 @@ def found(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def unit(rows: NDArray[Any]) -> NDArray[np.float64]:
-    """Rows divided by their lengths; rows of zeros stay."""
-    wide = np.asarray(rows, dtype=np.float64)
-    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
-    return np.asarray(wide / np.where(lengths > 0, lengths, 1.0))
+    """Rows divided by their lengths, in float64; rows of zeros stay."""
+    return np.asarray(to_unit_rows(np.asarray(rows, dtype=np.float64)))
 
 
 def cosines(first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:

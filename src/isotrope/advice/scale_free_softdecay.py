@@ -10,6 +10,7 @@ import numpy as np
 from isotrope.errors import InputError
 from isotrope.repairs import SoftDecay
 from isotrope.repairs.fit_data import collect
+from isotrope.softdecay.formula import find_shifted_alpha
 
 #: How hard a space is bent: the median singular value times this goes into log(1 + x). Between 2.8 and 9.4 STS scores
 #: differ by less than a point in the spaces that were tried; few rows and weighted tokens like it gentler.
@@ -39,6 +40,4 @@ def bend(rows: Any, firmness: float = FIRMNESS) -> SoftDecay:
             "nothing to bend in such a space, so choose other layers or another pooling."
         )
     slope = firmness / (float(np.median(singular)) * math.sqrt(_ROWS / moments.n))
-    # a/(1 − a²) = slope, solved without the difference of two large numbers.
-    alpha = -2 * slope / (1 + math.hypot(1, 2 * slope))
-    return SoftDecay(alpha, "shifted", reference_rows=_ROWS).fit_collected(found)
+    return SoftDecay(find_shifted_alpha(slope), "shifted", reference_rows=_ROWS).fit_collected(found)

@@ -1,1 +1,1 @@
-"""Threads and memory."""
+"""Threads, arrays of numpy and torch, and memory."""

@@ -6,12 +6,12 @@ import ctypes
 import sys
 
 
-def give_back() -> None:
+def release_memory() -> None:
     """Return what was freed to the system, where the C library can (glibc).
 
     By itself it keeps a dozen megabytes or none, as chance will have it, and what follows a pass comes on top of them.
 
-    >>> give_back()
+    >>> release_memory()
     """
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

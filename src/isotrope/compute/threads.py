@@ -1,36 +1,76 @@
-"""Blocks of rows side by side, on as many threads as numpy's own products would use."""
+"""Threads: pools in which each thread computes on one core, and limits for the libraries' own threads."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 
 @contextmanager
-def threads() -> Iterator[Executor]:
-    """A pool in which each thread takes its products on one core: what a block gives depends on no other thread."""
-    blas = _blas()
+def open_pool(threads: int | None = None) -> Iterator[Executor]:
+    """A pool whose threads compute matrix products on one core each: what one gives depends on no other.
+
+    Args:
+        threads: how many, by default as many as numpy's own products would use.
+
+    Examples:
+        >>> with open_pool() as pool:
+        ...     list(pool.map(abs, [-1, 2]))
+        [1, 2]
+    """
+    if threads is not None:
+        with limit_threads(), ThreadPoolExecutor(threads) as pool:
+            yield pool
+        return
+    blas = _find_libraries("blas")
     most = max((int(library["num_threads"]) for library in blas.info()), default=os.cpu_count() or 1)
     with blas.limit(limits=1), ThreadPoolExecutor(most) as pool:
         yield pool
 
 
 @cache
-def _blas() -> Any:
-    """The libraries of numpy's and scipy's products, looked up once: it takes longer than a small problem."""
-    return ThreadpoolController().select(user_api="blas")
+def open_shared_pool(threads: int) -> Executor:
+    """A pool that is kept from one call to the next: to start a thread takes as long as a small matrix."""
+    return ThreadPoolExecutor(threads, "isotrope")
 
 
-def blocks(n: int, size: int) -> list[slice]:
+if hasattr(os, "register_at_fork"):  # a copy of the process has none of its threads
+    os.register_at_fork(after_in_child=open_shared_pool.cache_clear)
+
+
+def limit_threads(user_api: str | None = "blas") -> AbstractContextManager[Any]:
+    """Let the libraries of matrix products compute on one core while the context lasts.
+
+    Args:
+        user_api: which libraries, as threadpoolctl names them; None for all.
+    """
+    limit: AbstractContextManager[Any] = threadpool_limits(1, user_api=user_api)
+    return limit
+
+
+def limit_own_thread() -> AbstractContextManager[Any]:
+    """Let OpenMP compute on one core what the calling thread asks for; other threads keep their number."""
+    limit: AbstractContextManager[Any] = _find_libraries("openmp").limit(limits=1)
+    return limit
+
+
+def slice_rows(n: int, size: int) -> list[slice]:
     """Slices of at most `size` of n rows, always the same ones, whatever the number of threads.
 
-    >>> blocks(5, 2)
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    Examples:
+        >>> slice_rows(5, 2)
+        [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+@cache
+def _find_libraries(user_api: str) -> Any:
+    """The loaded libraries of a kind, looked up once: it takes longer than a small problem."""
+    return ThreadpoolController().select(user_api=user_api)

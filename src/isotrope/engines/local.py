@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import contextmanager
 
-from threadpoolctl import threadpool_limits
-
+from isotrope.compute.threads import open_pool
 from isotrope.sources.batch import Source
 from isotrope.statistics import Collection
 
@@ -49,5 +48,5 @@ def pool_for(layers: int, threads: int | None = None) -> Iterator[Executor | Non
     if layers < 2:
         yield None
         return
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+    with open_pool(threads or os.cpu_count() or 1) as pool:
         yield pool

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import to_unit_rows
 from isotrope.errors import InputError
-from isotrope.repairs.rows import unit
 
 #: What stands where there is no document to find.
 NOTHING = -1
@@ -67,7 +67,7 @@ def _directions(rows: NDArray[Any]) -> NDArray[np.float64]:
     """Rows of length 1, zero where they are zero, NaN where a coordinate is no number."""
     wide = rows.astype(np.float64)
     wide[~np.isfinite(wide).all(axis=1)] = np.nan
-    return np.asarray(unit(wide))
+    return np.asarray(to_unit_rows(wide))
 
 
 def _keys(cosines: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.int64]:

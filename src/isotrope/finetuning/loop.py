@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.finetuning.settings import Training
-from isotrope.nn.optimizer_groups import parameter_groups
+from isotrope.softdecay.layer import parameter_groups
 
 Tensor: TypeAlias = torch.Tensor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.compute.threads import threads
+from isotrope.compute.threads import open_pool
 from isotrope.errors import Undefined
 from isotrope.measures.cells import Cells, cells_measure
 from isotrope.measures.eee import enrichment
@@ -29,7 +29,7 @@ def _of_cell(rows: NDArray[np.float64]) -> float | None:
 
 def _values(c: Cells) -> list[float]:
     """`eee` of every cell of every codebook that has two different rows."""
-    with threads() as pool:
+    with open_pool() as pool:
         found = list(pool.map(lambda at: _of_cell(c.points.rows[at]), c.distinct()))
     return [value for value in found if value is not None]
 

@@ -18,8 +18,8 @@ _HOME = {
     "WhiteningLoss": "nn.regularizers",
     "attach": "softdecay.attach",
     "detach": "softdecay.attach",
-    "parameter_groups": "nn.optimizer_groups",
-    "regularize": "nn.attach_regularizer",
+    "parameter_groups": "softdecay.layer",
+    "regularize": "nn.regularizers",
     "restore": "softdecay.restore",
     "soft_decay": "softdecay.spectral",
 }

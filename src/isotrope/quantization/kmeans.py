@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from isotrope.compute.threads import blocks
+from isotrope.compute.threads import slice_rows
 from isotrope.quantization.quantized import Codes, Float, Floats
 
 _BLOCK = 4096
@@ -30,7 +30,7 @@ def nearest(rows: NDArray[Float], centroids: NDArray[Float], pool: Executor) -> 
         near: Codes = (half_squares - rows[part] @ turned).argmin(axis=1)
         return near
 
-    return np.concatenate(list(pool.map(cells, blocks(len(rows), _BLOCK))))
+    return np.concatenate(list(pool.map(cells, slice_rows(len(rows), _BLOCK))))
 
 
 def sums(rows: NDArray[np.float32], codes: Codes, size: int, pool: Executor) -> Floats:
@@ -46,7 +46,7 @@ def sums(rows: NDArray[np.float32], codes: Codes, size: int, pool: Executor) -> 
 
     # Blocks large enough that the sums of each are small beside its rows.
     total = np.zeros((m * size, rows.shape[1]))
-    for some in pool.map(part_sums, blocks(len(rows), 16 * m * size)):
+    for some in pool.map(part_sums, slice_rows(len(rows), 16 * m * size)):
         total += some
     return total
 
@@ -57,8 +57,8 @@ def far_apart(rows: NDArray[np.float32], size: int, rng: np.random.Generator, po
     Each is the best of a few drawn with chances as the squared distance to the nearest one so far. Arthur and
     Vassilvitskii 2007, k-means++, in its greedy form, which misses fewer clusters.
 
-    >>> from isotrope.compute.threads import threads
-    >>> with threads() as pool:
+    >>> from isotrope.compute.threads import open_pool
+    >>> with open_pool() as pool:
     ...     start = far_apart(np.float32([[0], [0], [9], [9]]), 3, np.random.default_rng(0), pool)
     >>> sorted(start.ravel().tolist())
     [0.0, 9.0]
@@ -81,7 +81,7 @@ def _squared_distances(
 ) -> Floats:
     """‖x − y‖² of chosen rows y to all rows x, (c, n); zero where rounding cannot tell them apart."""
     turned = np.ascontiguousarray(rows[chosen].T)
-    products = np.concatenate(list(pool.map(lambda part: rows[part] @ turned, blocks(len(rows), _BLOCK))))
+    products = np.concatenate(list(pool.map(lambda part: rows[part] @ turned, slice_rows(len(rows), _BLOCK))))
     sums_of_two = squares[np.asarray(chosen), None] + squares
     distances = sums_of_two - 2 * products.T
     return np.where(distances > _ALIKE * sums_of_two, distances, 0.0)
@@ -99,8 +99,8 @@ def kmeans(
 
     start: centroids to begin with, (size, d), by default rows at random.
 
-    >>> from isotrope.compute.threads import threads
-    >>> with threads() as pool:
+    >>> from isotrope.compute.threads import open_pool
+    >>> with open_pool() as pool:
     ...     centroids = kmeans(np.float32([[0], [1], [9], [10]]), 2, np.random.default_rng(0), pool)
     >>> sorted(centroids.ravel().tolist())
     [0.5, 9.5]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.compute.threads import threads
+from isotrope.compute.threads import open_pool
 from isotrope.quantization.centring import centred
 from isotrope.quantization.kmeans import kmeans, nearest
 from isotrope.quantization.quantized import Quantized
@@ -30,7 +30,7 @@ def product(rows: NDArray[np.floating[Any]], codebooks: int, size: int, seed: in
     width = d // codebooks
     codes = np.empty((codebooks, n), dtype=np.int64)
     words = np.zeros((codebooks, size, d))
-    with threads() as pool:
+    with open_pool() as pool:
         for m in range(codebooks):
             rng = np.random.default_rng([seed, m])
             at = slice(m * width, (m + 1) * width)

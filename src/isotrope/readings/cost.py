@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from isotrope.compute.threads import limit_threads
 from isotrope.measures.record import Measure
 from isotrope.readings.intervals import GROUPS, KEPT_BYTES
 
@@ -132,7 +132,7 @@ def slowness() -> float:
     """How much longer a product takes here than where the table was measured: the best of some, beside other work."""
     a = np.random.default_rng(0).standard_normal((1024, 1024), dtype=np.float32)
     times = []
-    with threadpool_limits(1, user_api="blas"):
+    with limit_threads():
         for _ in range(8):
             begin = time.perf_counter()
             a @ a.T

@@ -1,6 +1,6 @@
 """Repairs: fitted once, saved, and applied to rows never seen."""
 
-from isotrope.repairs.affine import Affine
+from isotrope.repairs.affine import Affine, Map
 from isotrope.repairs.all_but_the_top import AllButTheTop
 from isotrope.repairs.apply import apply_to_file, apply_to_store
 from isotrope.repairs.centering import Centering
@@ -9,9 +9,9 @@ from isotrope.repairs.effects.cutoffs import CUTOFFS, Cutoff, translate
 from isotrope.repairs.effects.risks import Gains, find_risks
 from isotrope.repairs.fit_data import saved_moments, saved_summary
 from isotrope.repairs.flow import Flow
-from isotrope.repairs.names import named
+from isotrope.repairs.load import load_repair, named
 from isotrope.repairs.query_rounding import QueryRounding, measure_query_rounding
-from isotrope.repairs.repair import REPAIRS, Map, Repair, load_repair, repair
+from isotrope.repairs.repair import REPAIRS, Repair, repair
 from isotrope.repairs.softdecay import ALPHAS, SoftDecay, search_alpha, soft_decay
 from isotrope.repairs.whitening import Whitening
 

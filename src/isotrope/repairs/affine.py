@@ -1,22 +1,22 @@
-"""The one fitted form of every linear repair: x -> (x − b) W + c."""
+"""Maps of rows to rows, and the one fitted form of every linear repair: x -> (x − b) W + c."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.compute.threads import blocks, threads
+from isotrope.compute.arrays import check_finite, check_width, is_tensor, to_float64, to_matrix
+from isotrope.compute.threads import open_pool, slice_rows
 from isotrope.errors import InputError
 from isotrope.repairs import persistence as saved
-from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, refuse_width
 from isotrope.statistics import Moments
 from isotrope.statistics.saved_arrays import name_file, refuse_unless, require
 
@@ -25,6 +25,24 @@ Matrix = NDArray[np.float64]
 
 #: Rows multiplied at once: large enough for full speed, small enough for constant memory.
 _ROWS = 2048
+
+
+class Map(Protocol):
+    """What a fitted repair does to rows, numpy or torch, (n, d) -> (n, k)."""
+
+    @property
+    def width(self) -> int:
+        """The number of columns d that it takes."""
+
+    @property
+    def columns(self) -> int:
+        """The number of columns k that it gives."""
+
+    def __call__(self, rows: Any) -> Any:
+        """The images of rows; each float type to itself."""
+
+    def inverse(self) -> Callable[[Any], Any]:
+        """What brings rows back; refused with a reason where nothing can."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -45,8 +63,8 @@ class Affine:
     offset: Vector
 
     def __init__(self, shift: Any, weight: Any, offset: Any = None) -> None:
-        shift, weight = float64(shift), float64(weight)
-        offset = np.zeros(weight.shape[-1]) if offset is None else float64(offset)
+        shift, weight = to_float64(shift), to_float64(weight)
+        offset = np.zeros(weight.shape[-1]) if offset is None else to_float64(offset)
         if weight.ndim != 2 or shift.shape != weight.shape[:1] or offset.shape != weight.shape[1:]:
             raise InputError(
                 f"got a shift of shape {shift.shape}, a weight of shape {weight.shape} and an offset of shape "
@@ -72,13 +90,13 @@ class Affine:
 
     def __call__(self, rows: Any) -> Any:
         """The images of rows, (n, d) -> (n, k): numpy to numpy, torch to torch, each float type to itself."""
-        x = matrix(rows)
-        refuse_width(x, self.width, "this map")
+        x = to_matrix(rows)
+        check_width(x, self.width, "this map")
         if is_tensor(x):
             return self._of_tensor(x) if len(x) else x.new_empty((0, self.columns))
         out = np.empty((len(x), self.columns), dtype=np.float64 if x.dtype.itemsize >= 8 else np.float32)
-        parts = blocks(len(x), _ROWS)
-        with threads() if len(parts) > 1 else nullcontext() as pool:
+        parts = slice_rows(len(x), _ROWS)
+        with open_pool() if len(parts) > 1 else nullcontext() as pool:
             for _ in (pool.map if pool else map)(lambda part: self._write(x[part], out[part]), parts):
                 pass
         return out.astype(x.dtype, copy=False)
@@ -87,7 +105,7 @@ class Affine:
         with np.errstate(over="ignore", invalid="ignore"):
             near = x.mean(axis=0, dtype=out.dtype)
         if not np.isfinite(near).all():
-            refuse_nonfinite(x)
+            check_finite(x)
             near = np.zeros_like(near)  # numbers so large that their sum is none
         if self._only_moves:
             out[:] = x - (self.shift - self.offset)
@@ -105,8 +123,8 @@ class Affine:
         wide = x.float() if x.element_size() < 4 else x
         near = wide.detach().mean(0)
         if not bool(near.isfinite().all()):
-            refuse_nonfinite(x)
-        centre = float64(near)
+            check_finite(x)
+        centre = to_float64(near)
         image = torch.as_tensor((centre - self.shift) @ self.weight + self.offset, dtype=wide.dtype, device=x.device)
         weight = torch.as_tensor(self.weight, dtype=wide.dtype, device=x.device)
         return ((wide - near) @ weight + image).to(x.dtype)

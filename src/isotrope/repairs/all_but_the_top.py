@@ -8,10 +8,9 @@ import numpy as np
 
 from isotrope.errors import InputError
 from isotrope.repairs.affine import Affine
-from isotrope.repairs.linear import LinearRepair, Solution, refuse_without_spread
+from isotrope.repairs.linear import LinearRepair, Solution, check_spread
 from isotrope.repairs.repair import repair
-from isotrope.repairs.resolution import Storage
-from isotrope.repairs.spectrum import principal
+from isotrope.repairs.spectrum import Storage, compute_principal_directions
 from isotrope.statistics import Moments
 
 
@@ -34,8 +33,8 @@ class AllButTheTop(LinearRepair):
         count = math.ceil(moments.d / 100) if self.n_directions is None else self.n_directions
         if count < 0:
             raise InputError(f"n_directions is {count}, expected 0 or more, or None for ⌈d/100⌉.")
-        refuse_without_spread(moments)
-        values, directions = principal(moments)
+        check_spread(moments)
+        values, directions = compute_principal_directions(moments)
         if count >= len(values):
             raise InputError(
                 f"n_directions is {count}, expected at most {len(values) - 1}: {moments.n:,} rows of width {moments.d} "

@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import to_numpy
 from isotrope.errors import InputError
 from isotrope.repairs.fit_check import FitCheck
 from isotrope.repairs.repair import Repair
-from isotrope.repairs.unit_length import Normalized, combine_ways
+from isotrope.repairs.unit_length import NormalizedMap, combine_ways
 from isotrope.sources.batch import Batch, Source
 from isotrope.sources.shards import mapped
 from isotrope.sources.vectors.row_blocks import NARROW
 from isotrope.sources.vectors.source import default_rows
 from isotrope.sources.vectors.stores.store import Records, Store, Target
-from isotrope.statistics.usable_rows import to_numpy
 from isotrope.storage.row_files import Columns, refuse_target, write_rows
 
 
@@ -59,9 +59,9 @@ def apply_to_file(
     refuse_target(target)
     if len(source.layers) != 1:
         raise InputError(f"the source has {len(source.layers)} layers, expected one: a repair is of one space.")
-    _refuse_width(repair, source.width)
+    _check_width(repair, source.width)
     columns: Columns | None = getattr(source, "columns", None) if target.suffix.lower() == ".parquet" else None
-    return write_rows(target, repaired(repair, source, normalize, allow_mismatch), columns)
+    return write_rows(target, repair_batches(repair, source, normalize, allow_mismatch), columns)
 
 
 def apply_to_store(
@@ -78,31 +78,31 @@ def apply_to_store(
     target: from `store.target`. tell: called with the rows done so far, and their total. normalize, allow_mismatch: as
     for `apply_to_file`.
     """
-    _refuse_width(repair, store.block.width)
+    _check_width(repair, store.block.width)
     dtype = np.dtype(np.float32 if store.block.dtype in NARROW else np.float64)
-    apply = _application(repair, normalize, allow_mismatch)
+    apply = _make_application(repair, normalize, allow_mismatch)
     done = 0
 
     def records() -> Records:
         nonlocal done
         for keys, vectors in store.records(default_rows(store.block.width)):
-            yield keys, _sound(apply(vectors.astype(dtype)), done)
+            yield keys, _check_image(apply(vectors.astype(dtype)), done)
             done += len(vectors)
             if tell is not None:
                 tell(done, store.block.rows)
 
-    target.write(_begun(records()))
+    target.write(_compute_first(records()))
     return done
 
 
-def _begun(records: Records) -> Records:
+def _compute_first(records: Records) -> Records:
     """The same records, the first of which are repaired before anything is written."""
     rest = iter(records)
     first = next(rest, None)
     return rest if first is None else chain([first], rest)
 
 
-def _refuse_width(repair: Repair, width: int) -> None:
+def _check_width(repair: Repair, width: int) -> None:
     if width != repair.n_features_in_:
         raise InputError(
             f"got rows of width {width}, expected {repair.n_features_in_}: give rows of the width that the "
@@ -110,14 +110,14 @@ def _refuse_width(repair: Repair, width: int) -> None:
         )
 
 
-def repaired(
+def repair_batches(
     repair: Repair, source: Source, normalize: str | None = None, allow_mismatch: bool = False
 ) -> Iterator[NDArray[np.floating[Any]]]:
     """The repaired rows of a source, batch by batch, (m, d) -> (m, k), float32 or float64."""
     row, pooled = 0, False
-    for images in mapped(source, partial(_images, _application(repair, normalize, allow_mismatch))):
+    for images in mapped(source, partial(_apply_to_batches, _make_application(repair, normalize, allow_mismatch))):
         for image in images:
-            yield _sound(image, row)
+            yield _check_image(image, row)
             row += len(image.rows)
             pooled = image.pooled
     texts = pooled and source.unit == "texts"
@@ -144,44 +144,44 @@ class _Image(NamedTuple):
 class _Application:
     """What is done to each batch of rows, here or on another machine. check: what rows must look like, if anything."""
 
-    map: Normalized
+    map: NormalizedMap
     check: FitCheck | None
 
     def __call__(self, rows: NDArray[Any], pooled: bool = False) -> _Image:
         """The repaired rows, or why they cannot be."""
-        bad = _not_finite(rows, "holds NaN or inf")
+        bad = _find_nonfinite(rows, "holds NaN or inf")
         if bad is not None:
             return _Image(rows, pooled, bad)
         if self.check is not None and (mismatch := self.check.find_mismatch(self.map.prepare(rows))):
             return _Image(rows, pooled, None, mismatch)
         with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and told by the row
             image = np.ascontiguousarray(self.map(rows))
-        return _Image(image, pooled, _not_finite(image, f"becomes too large for {image.dtype} under this repair"))
+        return _Image(image, pooled, _find_nonfinite(image, f"becomes too large for {image.dtype} under this repair"))
 
 
-def _application(repair: Repair, normalize: str | None, allow_mismatch: bool) -> _Application:
+def _make_application(repair: Repair, normalize: str | None, allow_mismatch: bool) -> _Application:
     way = combine_ways(repair.normalizes_, normalize)
-    return _Application(Normalized(repair.map_, way), None if allow_mismatch else repair.fit_check_)
+    return _Application(NormalizedMap(repair.map_, way), None if allow_mismatch else repair.fit_check_)
 
 
-def _images(apply: _Application, batches: Iterable[Batch], _: Any) -> list[_Image]:
+def _apply_to_batches(apply: _Application, batches: Iterable[Batch], _: Any) -> list[_Image]:
     """The repaired rows of some batches."""
     images = []
     for batch in batches:
         for found in batch.layers.values():
-            rows = to_numpy(found.detach() if hasattr(found, "detach") else found)
+            rows = to_numpy(found)
             images.append(apply(rows, batch.rows.position is None))
     return images
 
 
-def _not_finite(rows: NDArray[Any], what: str) -> tuple[int, str] | None:
+def _find_nonfinite(rows: NDArray[Any], what: str) -> tuple[int, str] | None:
     """The first row that is not all numbers, None where all are."""
     if np.isfinite(rows).all():
         return None
     return int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0]), what
 
 
-def _sound(image: _Image, first: int) -> NDArray[np.floating[Any]]:
+def _check_image(image: _Image, first: int) -> NDArray[np.floating[Any]]:
     """The rows of an image, the first of which is number `first`; one that is not all numbers is named."""
     if image.mismatch is not None:
         raise InputError(

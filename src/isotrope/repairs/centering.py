@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.repairs.affine import Affine
-from isotrope.repairs.linear import LinearRepair, Solution, refuse_without_spread
-from isotrope.repairs.repair import Map, repair
-from isotrope.repairs.resolution import Storage
-from isotrope.repairs.unit_rows import OfUnitRows
+from isotrope.repairs.affine import Affine, Map
+from isotrope.repairs.linear import LinearRepair, Solution, check_spread
+from isotrope.repairs.repair import repair
+from isotrope.repairs.spectrum import Storage
+from isotrope.repairs.unit_length import UnitRowMap
 from isotrope.statistics import Moments
 
 
@@ -29,7 +29,7 @@ class Centering(LinearRepair):
 
     def solve(self, moments: Moments, storage: Storage) -> Solution:
         """The mean, of rows or of their directions; every direction keeps its strength."""
-        refuse_without_spread(moments)
+        check_spread(moments)
         mean = moments.unit_mean if self.scaled else moments.mean
         # Directions are not needed, and finding them is the only part that takes time: see spectrum_.
         return Solution(Affine(mean, np.eye(moments.d)), np.empty(0), np.empty(0))
@@ -37,7 +37,7 @@ class Centering(LinearRepair):
     @property
     def spectrum_(self) -> NDArray[np.float64]:
         """The standard deviation along each direction that the rows have, descending, (r,)."""
-        self._refuse_unfitted()
+        self._check_is_fitted()
         values = self.moments_.eigenvalues
         return np.sqrt(values[values > 0] / (self.moments_.n - 1))
 
@@ -51,10 +51,10 @@ class Centering(LinearRepair):
         """The map x -> x − μ."""
         if self.scaled:
             raise InputError("scaled centering is affine in a row's direction, not in the row; use transform.")
-        return self._solved().affine
+        return self._get_solution().affine
 
     @property
     def map_(self) -> Map:
         """What is done to rows."""
-        affine = self._solved().affine
-        return OfUnitRows(affine, keep_length=True) if self.scaled else affine
+        affine = self._get_solution().affine
+        return UnitRowMap(affine, keep_length=True) if self.scaled else affine

@@ -11,14 +11,14 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from isotrope.compute.threads import blocks, threads
+from isotrope.compute.arrays import check_finite, check_width, is_tensor, to_float64, to_matrix
+from isotrope.compute.threads import open_pool, slice_rows
 from isotrope.errors import InputError
 from isotrope.quantization.centring import centred
 from isotrope.quantization.kmeans import far_apart, kmeans, nearest
 from isotrope.quantization.quantized import Codes
 from isotrope.repairs.repair import repair
 from isotrope.repairs.row_repair import RowRepair
-from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, refuse_width
 from isotrope.statistics.saved_arrays import refuse_unless, require, require_counts
 
 Matrix = NDArray[np.float64]
@@ -60,18 +60,18 @@ class Clusters:
 
     def __call__(self, rows: Any) -> Any:
         """The repaired rows: numpy to numpy, torch to torch, each float type to itself."""
-        x = matrix(rows)
-        refuse_width(x, self.width, "this map")
+        x = to_matrix(rows)
+        check_width(x, self.width, "this map")
         if is_tensor(x):
-            return x.new_tensor(self(float64(x)))
-        refuse_nonfinite(x)
+            return x.new_tensor(self(to_float64(x)))
+        check_finite(x)
         out = np.empty(x.shape, dtype=x.dtype)
-        of = _cells(x, self.centroids)
-        for part in blocks(len(x), _ROWS):
+        of = _find_nearest(x, self.centroids)
+        for part in slice_rows(len(x), _ROWS):
             values = x[part].astype(np.float64)
             for k in np.unique(of[part]):
                 mine = of[part] == k
-                values[mine] = _rid(values[mine], self.means[k], self.directions[k])
+                values[mine] = _remove_directions(values[mine], self.means[k], self.directions[k])
             out[part] = values
         return out
 
@@ -96,16 +96,16 @@ class Clusters:
         return cls(centroids, means, directions, require_counts(arrays, "counts", k))
 
 
-def _cells(rows: NDArray[np.floating[Any]], centroids: Matrix) -> Codes:
+def _find_nearest(rows: NDArray[np.floating[Any]], centroids: Matrix) -> Codes:
     """Which of the centroids, (k, d), is nearest to each of the rows, (n,)."""
     shift = centroids.mean(axis=0)  # a common mean far beyond the spread would cost digits
-    with threads() as pool:
-        cells = [nearest(rows[part] - shift, centroids - shift, pool) for part in blocks(len(rows), _ROWS)]
+    with open_pool() as pool:
+        cells = [nearest(rows[part] - shift, centroids - shift, pool) for part in slice_rows(len(rows), _ROWS)]
     found: Codes = np.concatenate([np.empty(0, np.int64), *cells])
     return found
 
 
-def _rid(rows: Matrix, mean: NDArray[np.float64], directions: Matrix) -> Matrix:
+def _remove_directions(rows: Matrix, mean: NDArray[np.float64], directions: Matrix) -> Matrix:
     """Rows less a mean and less what they have of orthonormal directions, (D, d); zero where only rounding is left."""
     offsets = rows - mean
     left: Matrix = offsets - (offsets @ directions.T) @ directions
@@ -121,27 +121,27 @@ def fit_clusters(rows: NDArray[np.floating[Any]], clusters: int, directions: int
     """
     rng = np.random.default_rng(seed)
     values, mean, scale = centred(rows)
-    with threads() as pool:
+    with open_pool() as pool:
         start = far_apart(values, clusters, rng, pool)
         centroids = mean + scale * kmeans(values, len(start), rng, pool, _ITERATIONS, start).astype(np.float64)
-    centroids = centroids[np.unique(_cells(rows, centroids))]  # those that hold a row
-    of = _cells(rows, centroids)
+    centroids = centroids[np.unique(_find_nearest(rows, centroids))]  # those that hold a row
+    of = _find_nearest(rows, centroids)
     means = np.empty_like(centroids)
     strongest = np.zeros((len(centroids), directions, rows.shape[1]))
     for k in range(len(centroids)):
         members = rows[of == k].astype(np.float64)
         means[k] = members.mean(axis=0)
-        some = principal(members - means[k], directions, float(np.abs(members).max()))
+        some = find_strongest_directions(members - means[k], directions, float(np.abs(members).max()))
         strongest[k, : len(some)] = some
     return Clusters(centroids, means, strongest, np.bincount(of))
 
 
-def principal(offsets: Matrix, most: int, size: float) -> Matrix:
+def find_strongest_directions(offsets: Matrix, most: int, size: float) -> Matrix:
     """The strongest directions of centred rows, (n, d) -> (r, d), at most as many as they have beyond rounding.
 
     size: of the largest number in the rows before they were centred, which says how large rounding is.
 
-    >>> abs(principal(np.array([[3.0, 0.0], [-3.0, 0.0]]), 2, 3.0)).round(6).tolist()
+    >>> abs(find_strongest_directions(np.array([[3.0, 0.0], [-3.0, 0.0]]), 2, 3.0)).round(6).tolist()
     [[1.0, 0.0]]
     """
     n, d = offsets.shape
@@ -176,7 +176,7 @@ class ClusterIsotropy(RowRepair[Clusters]):
         self.directions = directions
         self.seed = seed
 
-    def _fitted(self, rows: NDArray[np.floating[Any]]) -> Clusters:
+    def _fit_map(self, rows: NDArray[np.floating[Any]]) -> Clusters:
         d = rows.shape[1]
         if self.clusters < 1 or self.directions < 0:
             raise InputError(

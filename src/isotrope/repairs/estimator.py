@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import to_float64
 from isotrope.errors import InputError
-from isotrope.repairs.rows import float64
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -75,9 +75,9 @@ class Estimator:
     def _n_features_out(self) -> int:
         raise NotImplementedError
 
-    def _refuse_unfitted(self) -> None:
+    def _check_is_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
-            raise _not_fitted()(f"this {type(self).__name__} is not fitted yet; call fit with rows first.")
+            raise _make_error_class()(f"this {type(self).__name__} is not fitted yet; call fit with rows first.")
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """What `transform` returns: "default" (an array), "pandas" or "polars"; None changes nothing."""
@@ -90,7 +90,7 @@ class Estimator:
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """A name for each column of the output, (k,): the class's in small letters, and a number."""
-        self._refuse_unfitted()
+        self._check_is_fitted()
         if input_features is not None and len(input_features) != self.n_features_in_:
             raise InputError(
                 f"input_features should have length equal to the number of features ({self.n_features_in_}), "
@@ -99,7 +99,7 @@ class Estimator:
         stem = type(self).__name__.lower()
         return np.array([f"{stem}{i}" for i in range(self._n_features_out)], dtype=object)
 
-    def _as_asked(self, out: Any, given: Any) -> Any:
+    def _convert_output(self, out: Any, given: Any) -> Any:
         """Output rows, (n, k), in the container that `set_output` or scikit-learn's configuration asks for."""
         chosen: str = getattr(self, "_sklearn_output_config", {}).get("transform", "")
         if not chosen:  # a configuration can only exist where scikit-learn is imported already
@@ -108,7 +108,7 @@ class Estimator:
         if chosen == "default":
             return out
         names = [str(name) for name in self.get_feature_names_out()]
-        values = out if isinstance(out, np.ndarray) else float64(out)
+        values = out if isinstance(out, np.ndarray) else to_float64(out)
         if chosen == "polars":
             import polars
 
@@ -117,9 +117,9 @@ class Estimator:
 
         return pd.DataFrame(values, columns=names, index=given.index if isinstance(given, pd.DataFrame) else None)
 
-    def _note_names(self, given: Any) -> None:
+    def _store_names(self, given: Any) -> None:
         """Remember the names of columns that rows came with."""
-        names = column_names(given)
+        names = find_column_names(given)
         if names is not None:
             self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):
@@ -127,7 +127,7 @@ class Estimator:
 
     def _check_names(self, given: Any) -> None:
         """Refuse columns with other names than at fit; warn where only one of both had names."""
-        fitted, found = getattr(self, "feature_names_in_", None), column_names(given)
+        fitted, found = getattr(self, "feature_names_in_", None), find_column_names(given)
         kind = type(self).__name__
         if fitted is None and found is None:
             return
@@ -145,11 +145,11 @@ class Estimator:
             )
 
 
-def column_names(given: Any) -> NDArray[Any] | None:
+def find_column_names(given: Any) -> NDArray[Any] | None:
     """The names of a table's columns where all are strings, else None, (d,).
 
     >>> import pandas as pd
-    >>> column_names(pd.DataFrame({"a": [1.0], "b": [2.0]}))
+    >>> find_column_names(pd.DataFrame({"a": [1.0], "b": [2.0]}))
     array(['a', 'b'], dtype=object)
     """
     columns = None if hasattr(given, "batches") else getattr(given, "columns", None)  # a source is no table
@@ -158,7 +158,7 @@ def column_names(given: Any) -> NDArray[Any] | None:
     return np.array(list(columns), dtype=object)
 
 
-def _not_fitted() -> type[NotFitted]:
+def _make_error_class() -> type[NotFitted]:
     """Our error, which is also scikit-learn's where that is in use."""
     if sys.modules.get("sklearn") is None:
         return NotFitted

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.repairs.rows import float64, matrix, unit
+from isotrope.compute.arrays import to_float64, to_matrix, to_unit_rows
 from isotrope.statistics import Moments
 
 Vector = NDArray[np.float64]
@@ -121,8 +121,8 @@ class FitCheck:
 
     def find_mismatch(self, rows: Any) -> str | None:
         """How rows, (n, d), differ from those of the fit, None where they do not; rows of zeros are passed over."""
-        some = matrix(rows)[:: -(-len(rows) // _LOOKED_AT) or 1]
-        values = float64(unit(some) if self.of_unit_rows else some)
+        some = to_matrix(rows)[:: -(-len(rows) // _LOOKED_AT) or 1]
+        values = to_float64(to_unit_rows(some) if self.of_unit_rows else some)
         with np.errstate(over="ignore", invalid="ignore"):
             lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
         usable = (lengths > 0) & np.isfinite(lengths)
@@ -135,14 +135,14 @@ class FitCheck:
             of = "length 1" if self.lengths.unit else f"lengths from {known}"
             return f"their median length is {median:.4g}, while the rows of the fit have {of}"
         apart = float(np.linalg.norm(values[usable].mean(axis=0) - self.mean))
-        if apart > self._allowed_distance(int(usable.sum())):
+        if apart > self._compute_allowed_distance(int(usable.sum())):
             return (
                 f"their mean lies {apart / self.spread:.2g} standard deviations from the mean of the rows of the fit, "
                 f"expected at most {_APART:g}"
             )
         return None
 
-    def _allowed_distance(self, rows: int) -> float:
+    def _compute_allowed_distance(self, rows: int) -> float:
         """How far the mean of so many rows may lie from that of the fit.
 
         Beside the bound for many rows, one extreme row is allowed, as far away as any row of the fit can have been: a

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from isotrope.compute.threads import threads
+from isotrope.compute.arrays import is_tensor, to_matrix
+from isotrope.compute.threads import open_pool
 from isotrope.errors import InputError
 from isotrope.layers import Layer
 from isotrope.repairs.fit_check import Lengths
-from isotrope.repairs.resolution import coarsest, narrowest, storage_type
-from isotrope.repairs.rows import is_tensor, matrix
+from isotrope.repairs.spectrum import find_coarsest, find_narrowest, resolve_storage_type
 from isotrope.runs.run import Run
 from isotrope.sources.batch import Batch, Rows, Source
 from isotrope.sources.vectors.row_blocks import dtype_label
@@ -35,7 +35,7 @@ _AHEAD = 4
 SAMPLE = 2_000
 
 
-class Collected(NamedTuple):
+class FitData(NamedTuple):
     """What a linear repair is fitted on.
 
     moments: of the rows. sources: descriptions of where they come from. storage: the type in which they are stored.
@@ -68,14 +68,14 @@ class _Part:
         """Take in rows as they came, and the moments of what is fitted on."""
         self.moments += moments
         self.lengths += Lengths.of(rows.norms)
-        self.sample.add(_without_tokens(rows))
+        self.sample.add(_drop_tokens(rows))
 
     def settle(self) -> None:
         """Put the sample in order."""
         self.sample.settle()
 
 
-def collect(X: Any, *, of_unit_rows: bool = False) -> Collected:
+def collect(X: Any, *, of_unit_rows: bool = False) -> FitData:
     """Moments, lengths and a sample of rows in one pass and constant memory, and where the rows come from.
 
     X: rows (n, d), numpy, torch or a table; a path or list of paths to files of vectors; a source; moments; or the
@@ -89,16 +89,16 @@ def collect(X: Any, *, of_unit_rows: bool = False) -> Collected:
     if isinstance(X, (Moments, Summary)):
         if of_unit_rows:
             raise InputError("moments of rows do not say those of unit rows; fit on the rows, or with normalize=False.")
-        return _of_statistics(X)
-    source, described = source_of(X)
-    prepare = _unit if of_unit_rows else _as_they_are
+        return _from_statistics(X)
+    source, described = resolve_source(X)
+    prepare = _divide_by_length if of_unit_rows else _as_they_are
     elsewhere = getattr(source, "summed", None)
     part: _Part
     if elsewhere is not None:
-        part = elsewhere(partial(_part, source.width, prepare))
+        part = elsewhere(partial(_collect_part, source.width, prepare))
     else:
         part = _Part.empty(source.width)
-        for rows, found in _side_by_side(source, prepare):
+        for rows, found in _compute_in_parallel(source, prepare):
             part.add(rows, found)
     moments = part.moments
     if moments.nonfinite:
@@ -109,41 +109,41 @@ def collect(X: Any, *, of_unit_rows: bool = False) -> Collected:
         )
     part.settle()
     sources = [source.describe()] if described else []
-    storage = storage_type(moments, sources) if described else stored_as(X)
-    return Collected(moments, sources, narrowest(part.sample.values, storage), part.lengths, part.sample)
+    storage = resolve_storage_type(moments, sources) if described else find_storage_type(X)
+    return FitData(moments, sources, find_narrowest(part.sample.values, storage), part.lengths, part.sample)
 
 
-def _of_statistics(X: Moments | Summary) -> Collected:
+def _from_statistics(X: Moments | Summary) -> FitData:
     if isinstance(X, Moments):
-        return Collected(X, [], storage_type(X), Lengths.from_moments(X), None)
+        return FitData(X, [], resolve_storage_type(X), Lengths.from_moments(X), None)
     if X.sample is None:
-        return _of_statistics(X.moments)
+        return _from_statistics(X.moments)
     rows = X.sample.block()
     # Not by the sample: a run may keep that in a narrower type than the rows had.
-    return Collected(X.moments, [], storage_type(X.moments), Lengths.of(rows.norms), sample_of(rows))
+    return FitData(X.moments, [], resolve_storage_type(X.moments), Lengths.of(rows.norms), take_sample(rows))
 
 
-def sample_of(rows: Block) -> Sample:
+def take_sample(rows: Block) -> Sample:
     """A small sample of rows, to try a repair on."""
     sample = Sample.empty(rows.values.shape[1], SAMPLE)
-    sample.add(_without_tokens(rows))
+    sample.add(_drop_tokens(rows))
     return sample
 
 
-def _without_tokens(rows: Block) -> Block:
+def _drop_tokens(rows: Block) -> Block:
     """The same rows, of which only the sequence is known: samples of several sources can then be joined."""
     return replace(rows, rows=Rows(rows.rows.sequence))
 
 
-def stored_as(rows: Any) -> str:
+def find_storage_type(rows: Any) -> str:
     """The storage type of rows in memory.
 
-    >>> stored_as(np.ones((2, 2), np.int8)), stored_as([[1.0, 2.0]])
+    >>> find_storage_type(np.ones((2, 2), np.int8)), find_storage_type([[1.0, 2.0]])
     ('int8', 'float64')
     """
     if is_tensor(rows):
-        return coarsest([str(rows.dtype).removeprefix("torch.")])
-    return coarsest([dtype_label(np.asarray(rows).dtype)])
+        return find_coarsest([str(rows.dtype).removeprefix("torch.")])
+    return find_coarsest([dtype_label(np.asarray(rows).dtype)])
 
 
 def saved_moments(run: str | Path, layer: Layer | None = None) -> Moments:
@@ -166,16 +166,16 @@ def saved_summary(run: str | Path, layer: Layer | None = None) -> Summary:
     paths = [path for _, found, path in files if found == wanted]
     for path in paths:
         opened.verify(path)
-    first, *others = (_read(path) for path in paths)
+    first, *others = (_read_summary(path) for path in paths)
     return sum(others, start=first)
 
 
-def _read(path: Path) -> Summary:
+def _read_summary(path: Path) -> Summary:
     with name_file(path):
         return Summary.from_arrays(read_arrays(path))
 
 
-def _part(width: int, prepare: Callable[[Block], Block], batches: Iterable[Batch], _: Any) -> _Part:
+def _collect_part(width: int, prepare: Callable[[Block], Block], batches: Iterable[Batch], _: Any) -> _Part:
     """What some batches add, each of one layer or, where nothing could be used, of none."""
     part = _Part.empty(width)
     for batch in batches:
@@ -186,7 +186,7 @@ def _part(width: int, prepare: Callable[[Block], Block], batches: Iterable[Batch
     return part
 
 
-def _side_by_side(source: Source, prepare: Callable[[Block], Block]) -> Iterator[tuple[Block, Moments]]:
+def _compute_in_parallel(source: Source, prepare: Callable[[Block], Block]) -> Iterator[tuple[Block, Moments]]:
     """Rows and moments of each batch in the batches' order, worked out beside each other while the next are read."""
 
     def of(batch: Batch) -> tuple[Block, Moments]:
@@ -194,7 +194,7 @@ def _side_by_side(source: Source, prepare: Callable[[Block], Block]) -> Iterator
         rows = block(found, batch.rows)
         return rows, Moments.of(prepare(rows))
 
-    with threads() as pool:
+    with open_pool() as pool:
         begun: deque[Future[tuple[Block, Moments]]] = deque()
         for batch in source.batches():
             if batch.layers:  # none where nothing could be used
@@ -209,27 +209,27 @@ def _as_they_are(rows: Block) -> Block:
     return rows
 
 
-def _unit(rows: Block) -> Block:
+def _divide_by_length(rows: Block) -> Block:
     """The same rows, each divided by its length."""
     directions = block(rows.values / rows.norms[:, None], rows.rows)
     return replace(directions, zero=rows.zero, nonfinite=rows.nonfinite)
 
 
-def source_of(X: Any) -> tuple[Source, bool]:
+def resolve_source(X: Any) -> tuple[Source, bool]:
     """A source of the rows, and whether its description says more than their number."""
     if hasattr(X, "batches"):
         source: Source = X
         if len(source.layers) != 1:
             raise InputError(f"the source has {len(source.layers)} layers, expected one: a repair is of one space.")
         return source, True
-    if _names_files(X):
+    if _are_paths(X):
         return ArraySource(X), True
-    rows = matrix(X)
+    rows = to_matrix(X)
     if len(rows) == 0:
         raise InputError("got no row (0 sample(s)), expected at least two.")
     return ArraySource(rows), False
 
 
-def _names_files(X: Any) -> bool:
+def _are_paths(X: Any) -> bool:
     several = isinstance(X, (list, tuple)) and len(X) > 0
     return all(isinstance(path, (str, os.PathLike)) for path in (X if several else [X])) and not is_tensor(X)

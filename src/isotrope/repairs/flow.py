@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import check_finite, check_width, is_tensor, to_float64, to_matrix
 from isotrope.errors import InputError, MissingExtra
 from isotrope.repairs.repair import repair
 from isotrope.repairs.row_repair import RowRepair
-from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, refuse_width
 from isotrope.statistics.saved_arrays import refuse_unless, require
 
 Vector = NDArray[np.float64]
@@ -48,7 +48,7 @@ class Step(NamedTuple):
     third_bias: Any
 
 
-def _coupling(kept: Any, step: Step, xp: Any) -> tuple[Any, Any]:
+def _compute_coupling(kept: Any, step: Step, xp: Any) -> tuple[Any, Any]:
     """What one half of the coordinates, (n, r // 2), multiplies the other by, as a logarithm, and adds to it."""
     inner = (kept @ step.first + step.first_bias).clip(min=0.0)
     inner = (inner @ step.second + step.second_bias).clip(min=0.0)
@@ -63,13 +63,13 @@ def forward(x: Any, steps: Iterable[Step], xp: Any = np) -> tuple[Any, Any]:
     for step in steps:
         x = x @ step.weight + step.offset
         kept, other = x[:, : x.shape[1] // 2], x[:, x.shape[1] // 2 :]
-        log_scale, shift = _coupling(kept, step, xp)
+        log_scale, shift = _compute_coupling(kept, step, xp)
         x = xp.concatenate([kept, other * xp.exp(log_scale) + shift], axis=1)
         log_det = log_det + log_scale.sum(1) + step.log_det
     return x, log_det
 
 
-def normal(z: Any) -> Any:
+def compute_log_normal(z: Any) -> Any:
     """Log-density of a standard normal at rows, (n, r) -> (n,)."""
     return -0.5 * (z**2).sum(1) - 0.5 * z.shape[1] * float(np.log(2 * np.pi))
 
@@ -97,17 +97,19 @@ class FlowMap:
 
     def __call__(self, rows: Any) -> Any:
         """The images of rows: numpy to numpy, torch to torch, each float type to itself."""
-        return self._mapped(rows, lambda x: self._forward(x)[0])
+        return self._map_rows(rows, lambda x: self._forward(x)[0])
 
     def log_det(self, rows: Any) -> Vector:
         """Log of the absolute determinant of the map's Jacobian at each row, (n,)."""
-        found = [self._forward(x)[1] for x in self._blocks(rows)]
+        found = [self._forward(x)[1] for x in self._iterate_blocks(rows)]
         return np.concatenate([np.empty(0), *found]) + float(self._log_lengths[self.rank :].sum())
 
     def log_likelihood(self, rows: Any) -> Vector:
         """Log-density of each row within the directions in which the rows fitted on spread, (n,)."""
-        images = (self._forward(x) for x in self._blocks(rows))
-        return np.concatenate([np.empty(0), *(normal(z[:, : self.rank]) + log_det for z, log_det in images)])
+        images = (self._forward(x) for x in self._iterate_blocks(rows))
+        return np.concatenate(
+            [np.empty(0), *(compute_log_normal(z[:, : self.rank]) + log_det for z, log_det in images)]
+        )
 
     def _forward(self, x: Matrix) -> tuple[Matrix, Vector]:
         """Images, and log-determinants within the first r columns."""
@@ -117,14 +119,14 @@ class FlowMap:
 
     def inverse(self) -> Callable[[Any], Any]:
         """What brings rows back."""
-        return lambda rows: self._mapped(rows, self._backward)
+        return lambda rows: self._map_rows(rows, self._backward)
 
     def _backward(self, z: Matrix) -> Matrix:
         z = z.copy()
         x = z[:, : self.rank]
         for step, inverse in zip(reversed(self.steps), reversed(self._inverses), strict=True):
             kept, other = x[:, : self.rank // 2], x[:, self.rank // 2 :]
-            log_scale, shift = _coupling(kept, step, np)
+            log_scale, shift = _compute_coupling(kept, step, np)
             x = (np.concatenate([kept, (other - shift) * np.exp(-log_scale)], axis=1) - step.offset) @ inverse
         z[:, : self.rank] = x
         return np.asarray(z @ self._unwhiten + self.mean)
@@ -143,21 +145,21 @@ class FlowMap:
         """Of the columns of `whiten`, (d,)."""
         return np.asarray(np.log(np.square(self.whiten).sum(axis=0)) / 2)
 
-    def _mapped(self, rows: Any, function: Callable[[Matrix], Matrix]) -> Any:
+    def _map_rows(self, rows: Any, function: Callable[[Matrix], Matrix]) -> Any:
         """A map of rows to rows, numpy to numpy, torch to torch, each float type to itself."""
-        x = matrix(rows)
+        x = to_matrix(rows)
         if is_tensor(x):
-            return x.new_tensor(self._mapped(float64(x), function))
-        parts = (function(part).astype(x.dtype) for part in self._blocks(x))
+            return x.new_tensor(self._map_rows(to_float64(x), function))
+        parts = (function(part).astype(x.dtype) for part in self._iterate_blocks(x))
         return np.concatenate([np.empty((0, self.width), x.dtype), *parts])
 
-    def _blocks(self, rows: Any) -> Iterator[Matrix]:
+    def _iterate_blocks(self, rows: Any) -> Iterator[Matrix]:
         """Rows in float64, some at a time."""
-        x = matrix(rows)
-        refuse_width(x, self.width, "this map")
-        refuse_nonfinite(x)
+        x = to_matrix(rows)
+        check_width(x, self.width, "this map")
+        check_finite(x)
         for start in range(0, len(x), _ROWS):
-            yield float64(x[start : start + _ROWS])
+            yield to_float64(x[start : start + _ROWS])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole state as named arrays, for saving."""
@@ -171,13 +173,13 @@ class FlowMap:
         mean = require(arrays, "mean", np.float64, (None,))
         (rank,) = require(arrays, "rank", np.int64, (1,), least=0, most=len(mean)).tolist()
         count = sum(name.endswith(".weight") for name in arrays)
-        steps = tuple(_saved_step(arrays, f"{i}.", rank) for i in range(count))
+        steps = tuple(_load_step(arrays, f"{i}.", rank) for i in range(count))
         whiten = require(arrays, "whiten", np.float64, 2 * mean.shape)
         refuse_unless(len(mean) > 0 and bool(whiten.any(axis=0).all()), "the saved whitening has empty columns")
         return cls(mean, whiten, rank, steps, require(arrays, "likelihoods", np.float64, (None,), finite=False))
 
 
-def _saved_step(arrays: Mapping[str, NDArray[Any]], start: str, rank: int) -> Step:
+def _load_step(arrays: Mapping[str, NDArray[Any]], start: str, rank: int) -> Step:
     """One step from a file, of r = rank columns."""
 
     def number(name: str, *shape: int | None) -> NDArray[Any]:
@@ -227,7 +229,7 @@ class Flow(RowRepair[FlowMap]):
         self.epochs = epochs
         self.seed = seed
 
-    def _fitted(self, rows: NDArray[np.floating[Any]]) -> FlowMap:
+    def _fit_map(self, rows: NDArray[np.floating[Any]]) -> FlowMap:
         for name, least in (("steps", 1), ("hidden", 1), ("epochs", 0)):
             if getattr(self, name) < least:
                 raise InputError(f"got {name}={getattr(self, name)}, expected at least {least}.")
@@ -246,20 +248,20 @@ class Flow(RowRepair[FlowMap]):
 
     def log_det(self, X: Any) -> Vector:
         """Log of the absolute determinant of the map's Jacobian at each row, (n,)."""
-        return self.map_.log_det(self._checked(X))
+        return self.map_.log_det(self._check_rows(X))
 
     def score_samples(self, X: Any) -> Vector:
         """Log-likelihood of each row, (n,), within the directions in which the rows fitted on spread."""
-        return self.map_.log_likelihood(self._checked(X))
+        return self.map_.log_likelihood(self._check_rows(X))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of rows."""
         return float(self.score_samples(X).mean())
 
-    def _checked(self, X: Any) -> Any:
+    def _check_rows(self, X: Any) -> Any:
         """Rows with the columns that it was fitted on."""
-        self._refuse_unfitted()
-        rows = matrix(X)
+        self._check_is_fitted()
+        rows = to_matrix(X)
         self._check_names(X)
-        refuse_width(rows, self.n_features_in_, "Flow")
+        check_width(rows, self.n_features_in_, "Flow")
         return rows

@@ -11,10 +11,10 @@ import numpy as np
 import scipy.linalg
 import torch
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from isotrope.compute.threads import limit_threads
 from isotrope.errors import InputError
-from isotrope.repairs.flow import FlowMap, Matrix, Step, Vector, forward, normal
+from isotrope.repairs.flow import FlowMap, Matrix, Step, Vector, compute_log_normal, forward
 
 #: Share of the rows held out, and how many at most: enough to see a likelihood rise.
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 2000
@@ -39,17 +39,17 @@ def fit_flow(rows: NDArray[np.floating[Any]], steps: int, hidden: int, epochs: i
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(rows))
     held = max(1, min(int(_HELD_OUT * len(rows)), _MOST_HELD_OUT))
-    with _one_core():
-        mean, whiten, rank = gaussian(rows[order[held:]])
+    with _limit_to_one_core():
+        mean, whiten, rank = fit_gaussian(rows[order[held:]])
         white = torch.from_numpy(((rows[order] - mean) @ whiten[:, :rank]).astype(np.float32))
         volume = float(np.log(np.square(whiten[:, :rank]).sum(axis=0)).sum() / 2)
-        parameters = [_start(rank, hidden, rng) for _ in range(steps)]
+        parameters = [_make_parameters(rank, hidden, rng) for _ in range(steps)]
         best, likelihoods = _train(parameters, white[held:], white[:held], epochs, rng)
     return FlowMap(mean, whiten, rank, best, np.array(likelihoods) + volume)
 
 
 @contextmanager
-def _one_core() -> Iterator[None]:
+def _limit_to_one_core() -> Iterator[None]:
     """Products on one core: at this size threads gain little, and on a busy machine wait for each other tenfold.
 
     And the same seed gives the same map, whatever the number of threads.
@@ -57,13 +57,13 @@ def _one_core() -> Iterator[None]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with threadpool_limits(1, user_api="blas"):
+        with limit_threads():
             yield
     finally:
         torch.set_num_threads(threads)
 
 
-def gaussian(rows: NDArray[np.floating[Any]]) -> tuple[Vector, Matrix, int]:
+def fit_gaussian(rows: NDArray[np.floating[Any]]) -> tuple[Vector, Matrix, int]:
     """Mean (d,) and whitening map (d, d) of the Gaussian fitted to rows, and the number of directions they spread in.
 
     Eigenvalues are shrunk towards their mean (Ledoit and Wolf 2004), so that few rows do not make directions that they
@@ -90,7 +90,7 @@ def gaussian(rows: NDArray[np.floating[Any]]) -> tuple[Vector, Matrix, int]:
     return mean, vectors / np.sqrt(scales), rank
 
 
-def _start(r: int, hidden: int, rng: np.random.Generator) -> Parameters:
+def _make_parameters(r: int, hidden: int, rng: np.random.Generator) -> Parameters:
     """Trainable numbers of a step that begins as a random rotation, by its LU factors, with an idle coupling."""
     rotation = np.linalg.qr(rng.normal(size=(r, r)))[0]
     order, lower, upper = scipy.linalg.lu(rotation, p_indices=True)
@@ -116,7 +116,7 @@ def _start(r: int, hidden: int, rng: np.random.Generator) -> Parameters:
     return tensors | fixed
 
 
-def _step(p: Parameters) -> Step:
+def _build_step(p: Parameters) -> Step:
     """The step that its numbers stand for."""
     unit = torch.eye(len(p["shift"]), dtype=p["lower"].dtype)
     upper = p["upper"].triu(1) + torch.diag(p["sign"] * p["log_diagonal"].exp())
@@ -137,31 +137,31 @@ def _train(
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda done: min((done + 1) / (_RISE * total), (1 - done / total) / (1 - _RISE))
     )
-    best, likelihoods = _as_numpy(parameters), [_likelihood(parameters, held_out)]
+    best, likelihoods = _to_numpy(parameters), [_compute_likelihood(parameters, held_out)]
     for epoch in range(epochs):
         for batch in torch.from_numpy(rng.permutation(len(rows))).split(size):
             optimizer.zero_grad()
-            z, log_det = forward(rows[batch], [_step(p) for p in parameters], torch)
-            loss = -(normal(z) + log_det).mean()
+            z, log_det = forward(rows[batch], [_build_step(p) for p in parameters], torch)
+            loss = -(compute_log_normal(z) + log_det).mean()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(trained, _LONGEST)
             optimizer.step()
             schedule.step()
-        likelihoods.append(_likelihood(parameters, held_out))
+        likelihoods.append(_compute_likelihood(parameters, held_out))
         if likelihoods[-1] >= max(likelihoods):
-            best = _as_numpy(parameters)
+            best = _to_numpy(parameters)
         elif int(np.argmax(likelihoods)) + _PATIENCE <= epoch + 1:
             break
     return best, likelihoods
 
 
-def _likelihood(parameters: list[Parameters], rows: Any) -> float:
+def _compute_likelihood(parameters: list[Parameters], rows: Any) -> float:
     with torch.no_grad():
-        z, log_det = forward(rows, [_step(p) for p in parameters], torch)
-        return float((normal(z) + log_det).mean())
+        z, log_det = forward(rows, [_build_step(p) for p in parameters], torch)
+        return float((compute_log_normal(z) + log_det).mean())
 
 
-def _as_numpy(parameters: list[Parameters]) -> tuple[Step, ...]:
+def _to_numpy(parameters: list[Parameters]) -> tuple[Step, ...]:
     """The steps in float64, worked out from their numbers in it: then the log-determinant is that of the weight."""
     wide = [{name: t.detach().double() if t.is_floating_point() else t for name, t in p.items()} for p in parameters]
-    return tuple(Step(*(part.numpy().copy() for part in _step(p))) for p in wide)
+    return tuple(Step(*(part.numpy().copy() for part in _build_step(p))) for p in wide)

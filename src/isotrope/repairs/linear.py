@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.repairs.affine import Affine
+from isotrope.repairs.affine import Affine, Map
 from isotrope.repairs.fit_check import FitCheck, Lengths
-from isotrope.repairs.fit_data import Collected, collect
-from isotrope.repairs.repair import Map, Repair
-from isotrope.repairs.resolution import Storage, coarsest, storage_type
+from isotrope.repairs.fit_data import FitData, collect
+from isotrope.repairs.repair import Repair
+from isotrope.repairs.spectrum import Storage, find_coarsest, resolve_storage_type
 from isotrope.statistics import Moments, Sample
 from isotrope.statistics.saved_arrays import require
 
@@ -60,24 +60,24 @@ class LinearRepair(Repair):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit on rows (n, d), a path, a source, moments or a summary, and forget earlier fits. y: ignored."""
         self.fit_collected(collect(X, of_unit_rows=self._of_unit_rows))
-        self._note_names(X)
+        self._store_names(X)
         return self
 
     def fit_unit_rows(self, X: Any) -> Self:
         """Fit on rows divided by their length; `transform` then divides rows by their length, before and after."""
         self.fit_collected(collect(X, of_unit_rows=True), normalize="both")
-        self._note_names(X)
+        self._store_names(X)
         return self
 
     def fit_moments(self, moments: Moments, sources: Sequence[dict[str, Any]] = ()) -> Self:
         """Fit on moments, of what the kind of repair is fitted on. sources: plain data on where their rows are from."""
-        storage, lengths = storage_type(moments, sources), Lengths.from_moments(moments)
-        return self.fit_collected(Collected(moments, list(sources), storage, lengths, None))
+        storage, lengths = resolve_storage_type(moments, sources), Lengths.from_moments(moments)
+        return self.fit_collected(FitData(moments, list(sources), storage, lengths, None))
 
-    def fit_collected(self, found: Collected, normalize: str | None = None) -> Self:
+    def fit_collected(self, found: FitData, normalize: str | None = None) -> Self:
         """Fit on what was collected; normalize: where rows are divided by their length, by default as they require."""
         unit_rows = self._of_unit_rows or normalize == "both"
-        solution = self.solve(found.moments, _storage(found.storage, found.lengths, unit_rows))
+        solution = self.solve(found.moments, _make_storage(found.storage, found.lengths, unit_rows))
         self.moments_, self._sources, self._solution = found.moments.copy(), list(found.sources), solution
         self._storage, self._lengths = found.storage, found.lengths
         self._remember(found.sample, normalize or ("output" if found.lengths.unit else "none"))
@@ -91,19 +91,19 @@ class LinearRepair(Repair):
         if not begun:
             self.moments_, self._sources = found.moments.copy(), found.sources
             self._storage, self._lengths, sample = found.storage, found.lengths, found.sample
-            self._note_names(X)
+            self._store_names(X)
         else:
-            self._refuse_other_width(found.moments)
+            self._check_same_width(found.moments)
             self._check_names(X)
             self.moments_ += found.moments
             self._sources = self._sources + found.sources
-            self._storage = coarsest([self._storage, found.storage])
-            self._lengths, sample = self._lengths + found.lengths, _joined(self._sample, found.sample)
+            self._storage = find_coarsest([self._storage, found.storage])
+            self._lengths, sample = self._lengths + found.lengths, _merge_samples(self._sample, found.sample)
         self._solution = None
         self._remember(sample, "both" if divided else "output" if self._lengths.unit else "none")
         return self
 
-    def _refuse_other_width(self, moments: Moments) -> None:
+    def _check_same_width(self, moments: Moments) -> None:
         if moments.d != self.moments_.d:
             raise InputError(
                 f"X has {moments.d} features, but {type(self).__name__} is expecting {self.moments_.d} features as "
@@ -113,38 +113,38 @@ class LinearRepair(Repair):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "moments_")
 
-    def _solved(self) -> Solution:
-        self._refuse_unfitted()
+    def _get_solution(self) -> Solution:
+        self._check_is_fitted()
         if self._solution is None:
-            storage = _storage(self._storage, self._lengths, self._of_unit_rows or self.normalizes_ == "both")
+            storage = _make_storage(self._storage, self._lengths, self._of_unit_rows or self.normalizes_ == "both")
             self._solution = self.solve(self.moments_, storage)
         return self._solution
 
     @property
     def n_features_in_(self) -> int:
         """The number of columns d that it was fitted on."""
-        self._refuse_unfitted()
+        self._check_is_fitted()
         return self.moments_.d
 
     @property
     def affine_(self) -> Affine:
         """The map x -> (x − b) W."""
-        return self._solved().affine
+        return self._get_solution().affine
 
     @property
     def spectrum_(self) -> NDArray[np.float64]:
         """The strength of each direction that the rows have, descending, (r,)."""
-        return self._solved().spectrum
+        return self._get_solution().spectrum
 
     @property
     def gains_(self) -> NDArray[np.float64]:
         """What the map multiplies each direction by, (r,)."""
-        return self._solved().gains
+        return self._get_solution().gains
 
     @property
     def left_alone_(self) -> int:
         """How many directions are weaker than the rounding of the rows' storage type, and are left alone."""
-        return self._solved().left_alone
+        return self._get_solution().left_alone
 
     @property
     def map_(self) -> Map:
@@ -162,16 +162,16 @@ class LinearRepair(Repair):
 
     def name_sources(self, sources: list[dict[str, Any]]) -> None:
         """Say where the rows of the fit are from, and with that how they are stored."""
-        self._refuse_unfitted()
+        self._check_is_fitted()
         self._sources = list(sources)
-        storage = coarsest([self._storage, storage_type(self.moments_, sources)])
+        storage = find_coarsest([self._storage, resolve_storage_type(self.moments_, sources)])
         if storage != self._storage:
             self._storage, self._solution, self._query_rounding = storage, None, None
 
     @property
     def fitted_on_(self) -> dict[str, Any]:
         """What it was fitted on: rows, rows left out, and the sources that say what they are."""
-        self._refuse_unfitted()
+        self._check_is_fitted()
         m = self.moments_
         return {
             "rows": m.n,
@@ -184,7 +184,7 @@ class LinearRepair(Repair):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole fitted state as named arrays: the moments too, so that a loaded repair can be fitted further."""
-        solution = self._solved()
+        solution = self._get_solution()
         moments = {f"moments.{name}": array for name, array in self.moments_.arrays().items()}
         left_alone = np.array([solution.left_alone], dtype=np.int64)
         directions = {"spectrum": solution.spectrum, "gains": solution.gains, "left_alone": left_alone}
@@ -196,7 +196,7 @@ class LinearRepair(Repair):
         moments = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
         self.moments_ = Moments.from_arrays(moments)
         self._sources = list(fitted_on["sources"])
-        self._storage = coarsest([fitted_on.get("storage") or storage_type(self.moments_, self._sources)])
+        self._storage = find_coarsest([fitted_on.get("storage") or resolve_storage_type(self.moments_, self._sources)])
         self._lengths = Lengths.from_dict(fitted_on.get("lengths"))
         spectrum = require(arrays, "spectrum", np.float64, (None,))
         gains = require(arrays, "gains", np.float64, spectrum.shape)
@@ -205,17 +205,17 @@ class LinearRepair(Repair):
         self._solution = Solution(Affine.from_arrays(arrays), spectrum, gains, left_alone)
 
 
-def _storage(kind: str, lengths: Lengths, divided: bool) -> Storage:
+def _make_storage(kind: str, lengths: Lengths, divided: bool) -> Storage:
     """How rows are stored; divided: by their length, which makes steps of integers smaller."""
     return Storage(kind, float(np.exp(-lengths.mean_log)) if divided else 1.0)
 
 
-def _joined(one: Sample | None, other: Sample | None) -> Sample | None:
+def _merge_samples(one: Sample | None, other: Sample | None) -> Sample | None:
     """Both samples as one, None where rows of either are not known."""
     return None if one is None or other is None else one + other
 
 
-def refuse_without_spread(m: Moments) -> None:
+def check_spread(m: Moments) -> None:
     """Refuse what has no geometry to repair: no rows, one row, or the same row again and again."""
     if m.n < 2:
         what = "one row (n_samples=1)" if m.n else "no row that is not zero"

@@ -26,11 +26,11 @@ def write(
 ) -> None:
     """Write arrays and what is known of them; never over what is there, unless that is a repair and it is asked."""
     target = Path(folder).absolute()
-    _refuse_occupied(target, overwrite)
+    _check_folder(target, overwrite)
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     # Once to JSON and back, so that what is hashed is what will be read.
     config = json.loads(
-        json.dumps({"format": FORMAT, **masked_facts(facts), "saved": now, "isotrope": __version__}, default=_plain)
+        json.dumps({"format": FORMAT, **masked_facts(facts), "saved": now, "isotrope": __version__}, default=_to_json)
     )
 
     def fill(beside: Path) -> None:
@@ -51,18 +51,18 @@ def read(folder: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             config = json.loads((path / CONFIG).read_bytes())
         version, checksum = config["format"], config.pop("checksum")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise changed(path) from error
+        raise make_damage_error(path) from error
     if isinstance(version, int) and version > FORMAT:
         raise StoreError(
             f"the repair in {str(folder)!r} has format {version}, this isotrope reads up to {FORMAT}; "
             "update isotrope (pip install -U isotrope)."
         )
     if not (path / ARRAYS).is_file() or _checksum(config, path / ARRAYS) != checksum:
-        raise changed(path)
+        raise make_damage_error(path)
     return config, read_arrays(path / ARRAYS)
 
 
-def _refuse_occupied(target: Path, overwrite: bool) -> None:
+def _check_folder(target: Path, overwrite: bool) -> None:
     if not target.exists():
         return
     if not target.is_dir():
@@ -85,12 +85,12 @@ def _checksum(config: Mapping[str, Any], arrays: Path) -> str:
     return digest.hexdigest()
 
 
-def changed(path: Path) -> StoreError:
+def make_damage_error(path: Path) -> StoreError:
     """The error for a folder that is not as it was written."""
     return StoreError(f"the repair saved in {str(path)!r} was cut short or edited; fit and save it again.")
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """Numbers of numpy as JSON knows them."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import to_float64, to_matrix, to_unit_rows
 from isotrope.errors import InputError
-from isotrope.repairs.rows import float64, matrix, unit
-
-if TYPE_CHECKING:
-    from isotrope.repairs.repair import Repair
+from isotrope.repairs.affine import Map
 
 Matrix = NDArray[np.float64]
 
@@ -22,6 +20,14 @@ ROWS, QUERIES = 2_000, 500
 
 #: Nearest rows that are looked at.
 NEAREST = 10
+
+
+class Applicable(Protocol):
+    """What can be applied to rows: a fitted repair."""
+
+    @property
+    def applied_map_(self) -> Map:
+        """What is done to rows."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class QueryRounding:
         )
 
 
-def measure_query_rounding(repair: Repair, X: Any) -> QueryRounding:
+def measure_query_rounding(repair: Applicable, X: Any) -> QueryRounding:
     """Search among repaired rows with exact and with rounded queries, and compare what is found.
 
     Documents are the repaired rows, at most 2,000. Queries are up to 500 of them, rounded before the repair: to
@@ -65,38 +71,38 @@ def measure_query_rounding(repair: Repair, X: Any) -> QueryRounding:
     >>> measure_query_rounding(Centering().fit(rows), rows).float16 > 0.98
     True
     """
-    rows = float64(matrix(X)[:ROWS])
+    rows = to_float64(to_matrix(X)[:ROWS])
     if len(rows) < NEAREST + 2:
         raise InputError(f"got {len(rows)} rows, expected at least {NEAREST + 2} to compare {NEAREST} nearest rows.")
     apply = repair.applied_map_
-    documents = unit(float64(apply(rows)))
+    documents = to_unit_rows(to_float64(apply(rows)))
     queries = rows[:QUERIES]
-    exact = _nearest(documents[: len(queries)], documents)
+    exact = _find_nearest(documents[: len(queries)], documents)
     shares: dict[str, float] = {}
     for name, round_rows in _ROUNDINGS.items():
-        found = _nearest(unit(float64(apply(round_rows(queries, rows)))), documents)
+        found = _find_nearest(to_unit_rows(to_float64(apply(round_rows(queries, rows)))), documents)
         kept = [len(np.intersect1d(*pair)) for pair in zip(exact, found, strict=True)]
         shares[name] = float(np.mean(kept)) / NEAREST
     return QueryRounding(shares["float16"], shares["int8"], len(queries), len(rows))
 
 
-def _nearest(queries: Matrix, documents: Matrix) -> NDArray[np.int64]:
+def _find_nearest(queries: Matrix, documents: Matrix) -> NDArray[np.int64]:
     """The nearest documents of each query, (q, NEAREST); query i is document i, and is left out."""
     cosines = queries @ documents.T
     np.fill_diagonal(cosines, -np.inf)
     return np.argpartition(-cosines, NEAREST - 1, axis=1)[:, :NEAREST]
 
 
-def _to_float16(queries: Matrix, _: Matrix) -> Matrix:
+def _round_to_float16(queries: Matrix, _: Matrix) -> Matrix:
     with np.errstate(over="ignore"):
         rounded = queries.astype(np.float16).astype(np.float64)
     return np.where(np.isfinite(rounded), rounded, np.sign(queries) * float(np.finfo(np.float16).max))
 
 
-def _to_int8(queries: Matrix, rows: Matrix) -> Matrix:
+def _round_to_int8(queries: Matrix, rows: Matrix) -> Matrix:
     low, high = rows.min(axis=0), rows.max(axis=0)
     step = np.where(high > low, (high - low) / 255, 1.0)
     return np.asarray(low + np.round((queries - low) / step) * step)
 
 
-_ROUNDINGS: dict[str, Callable[[Matrix, Matrix], Matrix]] = {"float16": _to_float16, "int8": _to_int8}
+_ROUNDINGS: dict[str, Callable[[Matrix, Matrix], Matrix]] = {"float16": _round_to_float16, "int8": _round_to_int8}

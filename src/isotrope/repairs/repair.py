@@ -5,42 +5,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.errors import InputError
+from isotrope.compute.arrays import check_width, to_matrix
 from isotrope.registry import Registry
 from isotrope.repairs import persistence as saved
+from isotrope.repairs.affine import Map
 from isotrope.repairs.estimator import Estimator
 from isotrope.repairs.fit_check import FitCheck
 from isotrope.repairs.query_rounding import NEAREST, QueryRounding, measure_query_rounding
-from isotrope.repairs.rows import matrix, refuse_width
-from isotrope.repairs.unit_length import Normalized, refuse_way
+from isotrope.repairs.unit_length import NormalizedMap, check_way
 from isotrope.statistics import Sample
-from isotrope.statistics.saved_arrays import name_file
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-
-class Map(Protocol):
-    """What a fitted repair does to rows, numpy or torch, (n, d) -> (n, k)."""
-
-    @property
-    def width(self) -> int:
-        """The number of columns d that it takes."""
-
-    @property
-    def columns(self) -> int:
-        """The number of columns k that it gives."""
-
-    def __call__(self, rows: Any) -> Any:
-        """The images of rows; each float type to itself."""
-
-    def inverse(self) -> Callable[[Any], Any]:
-        """What brings rows back; refused with a reason where nothing can."""
 
 
 class Repair(Estimator):
@@ -87,18 +67,18 @@ class Repair(Estimator):
     @property
     def normalizes_(self) -> str:
         """Where rows are divided by their length: "none", "input" (before the map), "output" (after it) or "both"."""
-        self._refuse_unfitted()
+        self._check_is_fitted()
         return self._normalizes
 
     @normalizes_.setter
     def normalizes_(self, way: str) -> None:
-        refuse_way(way)
+        check_way(way)
         self._normalizes, self._query_rounding = way, None
 
     @property
-    def applied_map_(self) -> Normalized:
+    def applied_map_(self) -> NormalizedMap:
         """What `transform` does to rows: the map, with rows divided by their length as `normalizes_` says."""
-        return Normalized(self.map_, self.normalizes_)
+        return NormalizedMap(self.map_, self.normalizes_)
 
     @property
     def fit_check_(self) -> FitCheck | None:
@@ -126,15 +106,15 @@ class Repair(Estimator):
 
         Rows that differ much in length or mean from those of the fit are warned of.
         """
-        self._refuse_unfitted()
-        rows = matrix(X)
+        self._check_is_fitted()
+        rows = to_matrix(X)
         self._check_names(X)
-        refuse_width(rows, self.n_features_in_, type(self).__name__)
+        check_width(rows, self.n_features_in_, type(self).__name__)
         repaired = self.applied_map_(rows)
         if mismatch := self.find_mismatch(rows):
             kind = type(self).__name__
             warnings.warn(f"these rows are unlike those that {kind} was fitted on: {mismatch}", stacklevel=2)
-        return self._as_asked(repaired, X)
+        return self._convert_output(repaired, X)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit to rows and repair them."""
@@ -142,13 +122,13 @@ class Repair(Estimator):
 
     def inverse_transform(self, Z: Any) -> Any:
         """Rows before their repair, (n, k) -> (n, d), where nothing was lost."""
-        self._refuse_unfitted()
+        self._check_is_fitted()
         return self.applied_map_.inverse()(Z)
 
     @property
     def n_features_in_(self) -> int:
         """The number of columns d that it was fitted on."""
-        self._refuse_unfitted()
+        self._check_is_fitted()
         return self.map_.width
 
     @property
@@ -157,7 +137,7 @@ class Repair(Estimator):
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the fitted repair into a folder: safetensors and config.json, at once or not at all."""
-        self._refuse_unfitted()
+        self._check_is_fitted()
         names = getattr(self, "feature_names_in_", None)
         rounding = self.query_rounding_
         facts = {
@@ -187,45 +167,3 @@ def repair(name: str) -> Callable[[T], T]:
         return kind
 
     return add
-
-
-def load_repair(folder: str | Path, *, width: int | None = None, model: str | None = None) -> Repair:
-    """The repair that `save` wrote.
-
-    width: of the rows that it is for; another is refused. model: whose rows it is for; another is warned of.
-    """
-    facts, arrays = saved.read(folder)
-    try:
-        with name_file(Path(folder)):
-            return _restored(folder, facts, arrays, width, model)
-    except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
-        raise saved.changed(Path(folder)) from error
-
-
-def _restored(
-    folder: str | Path,
-    facts: Mapping[str, Any],
-    arrays: Mapping[str, NDArray[Any]],
-    width: int | None,
-    model: str | None,
-) -> Repair:
-    if facts["repair"] == "affine":
-        raise InputError(f"{str(folder)!r} holds a bare map; use Affine.load.")
-    if width is not None and width != facts["width"]:
-        raise InputError(
-            f"the repair in {str(folder)!r} is for rows of width {facts['width']}, got rows of width {width}; "
-            "fit one on these rows."
-        )
-    for source in facts["fitted_on"].get("sources", []):
-        if model is not None and source.get("model") not in (None, model):
-            warnings.warn(
-                f"the repair in {str(folder)!r} was fitted on rows of {source['model']}, not of {model}", stacklevel=2
-            )
-    found = REPAIRS.get(facts["repair"])(**facts["parameters"])
-    found.restore(arrays, facts["fitted_on"])
-    found.normalizes_ = facts.get("normalize", "none")  # 0.1 never divided
-    if rounding := facts.get("query_rounding"):
-        found._query_rounding = QueryRounding(**rounding)
-    if facts["feature_names"] is not None:
-        found.feature_names_in_ = np.array(facts["feature_names"], dtype=object)
-    return found

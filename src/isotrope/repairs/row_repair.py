@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import check_finite, is_tensor, to_float64, to_matrix, to_unit_rows
 from isotrope.errors import InputError
+from isotrope.repairs.affine import Map
 from isotrope.repairs.fit_check import FitCheck, Lengths
-from isotrope.repairs.fit_data import sample_of, source_of, stored_as
-from isotrope.repairs.repair import Map, Repair
-from isotrope.repairs.resolution import coarsest
-from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, unit
+from isotrope.repairs.fit_data import find_storage_type, resolve_source, take_sample
+from isotrope.repairs.repair import Repair
+from isotrope.repairs.spectrum import find_coarsest
 from isotrope.sources.batch import Batch
 from isotrope.statistics import Moments, Sample, Summary, block
 
@@ -56,7 +57,7 @@ class RowRepair(Repair, Generic[M]):
     _fitted_on: dict[str, Any]
     seed: int
 
-    def _fitted(self, rows: NDArray[np.floating[Any]]) -> M:
+    def _fit_map(self, rows: NDArray[np.floating[Any]]) -> M:
         """The map fitted to finite rows, (n, d)."""
         raise NotImplementedError
 
@@ -69,9 +70,9 @@ class RowRepair(Repair, Generic[M]):
         return self._fit(X, divided=True)
 
     def _fit(self, X: Any, *, divided: bool) -> Self:
-        given, sources = _gathered(X, self.seed)
-        refuse_nonfinite(given)
-        rows = unit(given) if divided else given
+        given, sources = _collect_rows(X, self.seed)
+        check_finite(given)
+        rows = to_unit_rows(given) if divided else given
         lengths = np.abs(rows).max(axis=1, initial=0.0)
         if not float(lengths.max(initial=0.0)) < _LARGEST:
             raise InputError(f"got numbers beyond {_LARGEST:g}, whose squares are no numbers; scale the rows down.")
@@ -84,20 +85,20 @@ class RowRepair(Repair, Generic[M]):
                 f"all {len(kept):,} rows are the same (n_features={kept.shape[1]}), so there is nothing to repair; "
                 "give rows that differ."
             )
-        self._map = self._fitted(kept)
+        self._map = self._fit_map(kept)
         lengths = Lengths.of(np.linalg.norm(kept.astype(np.float64), axis=1))
         self._centre = kept.mean(axis=0, dtype=np.float64)
         self._fitted_on = {
             "rows": len(kept),
             "zero_rows": len(rows) - len(kept),
             "nonfinite_rows": 0,
-            "storage": _storage(X, sources),
+            "storage": _find_storage(X, sources),
             "lengths": lengths.to_dict(),
             "spread": float(np.sqrt(np.square(kept - self._centre).sum(axis=1).mean())),
             "sources": sources,
         }
-        self._remember(sample_of(block(given)), "both" if divided else "output" if lengths.unit else "none")
-        self._note_names(X)
+        self._remember(take_sample(block(given)), "both" if divided else "output" if lengths.unit else "none")
+        self._store_names(X)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -106,18 +107,18 @@ class RowRepair(Repair, Generic[M]):
     @property
     def map_(self) -> M:
         """What is done to rows."""
-        self._refuse_unfitted()
+        self._check_is_fitted()
         return self._map
 
     def name_sources(self, sources: list[dict[str, Any]]) -> None:
         """Say where the rows of the fit are from."""
-        self._refuse_unfitted()
+        self._check_is_fitted()
         self._fitted_on["sources"] = list(sources)
 
     @property
     def fitted_on_(self) -> dict[str, Any]:
         """What it was fitted on, as plain data."""
-        self._refuse_unfitted()
+        self._check_is_fitted()
         return dict(self._fitted_on)
 
     @property
@@ -140,22 +141,22 @@ class RowRepair(Repair, Generic[M]):
         self._centre = arrays.get(_CENTRE)
 
 
-def _storage(X: Any, sources: list[dict[str, Any]]) -> str:
+def _find_storage(X: Any, sources: list[dict[str, Any]]) -> str:
     """The type in which rows are stored, as far as it is known."""
     if isinstance(X, Sample):  # which a run may keep in a narrower type than the rows had
         return "float64" if X.values.dtype.itemsize == 8 else "float32"
-    return coarsest(str(sources[0].get("dtype", "float32")).split(", ")) if sources else stored_as(X)
+    return find_coarsest(str(sources[0].get("dtype", "float32")).split(", ")) if sources else find_storage_type(X)
 
 
-def _gathered(X: Any, seed: int) -> tuple[NDArray[np.floating[Any]], list[dict[str, Any]]]:
+def _collect_rows(X: Any, seed: int) -> tuple[NDArray[np.floating[Any]], list[dict[str, Any]]]:
     """Rows to fit to, (n, d), float32 or float64, and the descriptions of where they come from."""
     if isinstance(X, Sample):
         return X.values, [{"kind": "sample", "size": X.size, "seed": X.seed, "sequences": X.sequences}]
-    source, described = source_of(X)
+    source, described = resolve_source(X)
     if not described:
-        rows = matrix(X)
-        return float64(rows) if is_tensor(rows) or rows.dtype.itemsize not in (4, 8) else rows, []
-    make = partial(_sampled, source.width, seed)
+        rows = to_matrix(X)
+        return to_float64(rows) if is_tensor(rows) or rows.dtype.itemsize not in (4, 8) else rows, []
+    make = partial(_collect_sample, source.width, seed)
     elsewhere = getattr(source, "summed", None)
     found: Summary = make(source.batches(), None) if elsewhere is None else elsewhere(make)
     sample, nonfinite = found.sample, found.moments.nonfinite
@@ -165,7 +166,7 @@ def _gathered(X: Any, seed: int) -> tuple[NDArray[np.floating[Any]], list[dict[s
     return sample.values, [source.describe() | {"sampled": {"size": SAMPLE, "seed": seed, "rows": sample.sequences}}]
 
 
-def _sampled(width: int, seed: int, batches: Iterable[Batch], _: Any) -> Summary:
+def _collect_sample(width: int, seed: int, batches: Iterable[Batch], _: Any) -> Summary:
     """A sample of the rows of batches; of their moments only how many rows are not finite."""
     sample, moments = Sample.empty(width, SAMPLE, seed), Moments.empty(width)
     for batch in batches:

@@ -9,18 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.repairs.affine import Affine
+from isotrope.repairs.affine import Affine, Map
 from isotrope.repairs.fit_data import collect
-from isotrope.repairs.linear import LinearRepair, Solution, refuse_without_spread
-from isotrope.repairs.repair import Map, repair
-from isotrope.repairs.resolution import Storage, find_resolved
-from isotrope.repairs.spectrum import singular
-from isotrope.repairs.unit_rows import OfUnitRows
+from isotrope.repairs.linear import LinearRepair, Solution, check_spread
+from isotrope.repairs.repair import repair
+from isotrope.repairs.spectrum import Storage, compute_singular_directions, find_resolved
+from isotrope.repairs.unit_length import UnitRowMap
+from isotrope.softdecay.formula import check_alpha, decay, find_violation
 from isotrope.statistics import Moments
 
 Vector = NDArray[np.float64]
-
-FORMS = ("paper", "clipped", "shifted")
 
 #: Where the paper looks for the best alpha of a set of vectors (footnote 5).
 ALPHAS = (-0.2, -0.4, -0.6, -0.8, -1.0)
@@ -29,6 +27,12 @@ ALPHAS = (-0.2, -0.4, -0.6, -0.8, -1.0)
 _NOTHING = 1e-100
 
 _EPS = float(np.finfo(np.float64).eps)
+
+#: What to do about a singular value outside the domain of a form.
+_ADVICE = {
+    "largest": "below it small values would overtake it: scale the rows up, say reference_rows, or use 'shifted'",
+    "smallest": "raise the tolerance, or use the form 'clipped'",
+}
 
 
 def soft_decay(values: Vector, alpha: float, form: str = "shifted") -> Vector:
@@ -43,11 +47,7 @@ def soft_decay(values: Vector, alpha: float, form: str = "shifted") -> Vector:
     a = -alpha
     if a < _NOTHING:
         return np.asarray(values, dtype=np.float64)
-    if form == "shifted":
-        return np.asarray(np.log1p(a * values / (1 - a * a)) / a)
-    if form == "clipped":
-        values = np.maximum(values, a)
-    return np.asarray(np.log1p(a * (values - a)) / a)
+    return np.asarray(decay(values, a, form, np))
 
 
 @repair("softdecay")
@@ -86,11 +86,11 @@ class SoftDecay(LinearRepair):
 
     def solve(self, moments: Moments, storage: Storage) -> Solution:
         """The map from the right singular vectors; `spectrum` is what was bent."""
-        self._refuse_parameters()
+        self._check_parameters()
         if moments.n == 0 and moments.zero:  # a matrix of zeros stays as it is
             return Solution(Affine(np.zeros(moments.d), np.eye(moments.d)), np.empty(0), np.empty(0))
-        refuse_without_spread(moments)
-        values, directions = singular(moments)
+        check_spread(moments)
+        values, directions = compute_singular_directions(moments)
         tolerance = max(moments.n, moments.d) * _EPS if self.tolerance is None else self.tolerance
         kept = values > tolerance * values[0]
         values, directions = values[kept], directions[:, kept]
@@ -98,7 +98,7 @@ class SoftDecay(LinearRepair):
         if self.reference_rows is not None:
             values = values * np.sqrt(self.reference_rows / moments.n)
         bendable = np.where(resolved, values, values[0])  # the strongest direction has the gain 1
-        refuse_outside(bendable[[0, bendable.argmin()]], self.alpha, self.form)
+        _check_values(bendable, self.alpha, self.form)
         bent = soft_decay(bendable, self.alpha, self.form)
         gains = (values[0] / bent[0]) * (bent / bendable)
         weight = (directions * gains) @ directions.T
@@ -113,55 +113,30 @@ class SoftDecay(LinearRepair):
         """The map x -> x W."""
         if self.normalize:
             raise InputError("SoftDecay of unit rows is linear in a row's direction, not in the row; use transform.")
-        return self._solved().affine
+        return self._get_solution().affine
 
     @property
     def map_(self) -> Map:
         """What is done to rows."""
-        affine = self._solved().affine
-        return OfUnitRows(affine, keep_length=False) if self.normalize else affine
+        affine = self._get_solution().affine
+        return UnitRowMap(affine, keep_length=False) if self.normalize else affine
 
-    def _refuse_parameters(self) -> None:
-        if self.form not in FORMS:
-            raise InputError(f"there is no form {self.form!r} of SoftDecay; say {', '.join(FORMS)}.")
+    def _check_parameters(self) -> None:
+        check_alpha(self.alpha, self.form, allow_zero=True)
         if self.reference_rows is not None and not self.reference_rows >= 1:
             raise InputError(
                 f"reference_rows is {self.reference_rows}, expected at least 1, or None for the rows' own."
             )
         if self.tolerance is not None and not 0.0 <= self.tolerance < 1.0:
             raise InputError(f"tolerance is {self.tolerance}, expected a share of the largest value, 0 to below 1.")
-        if self.form == "shifted" and not -1.0 < self.alpha < 0.0:
-            raise InputError(
-                f"alpha is {self.alpha}, expected −1 < alpha < 0 for the form 'shifted'; "
-                "the forms 'clipped' and 'paper' take any alpha below 0."
-            )
-        if not -np.inf < self.alpha <= 0.0:
-            raise InputError(
-                f"alpha is {self.alpha}, expected alpha < 0 (0 changes nothing) for the form {self.form!r}."
-            )
 
 
-def refuse_outside(values: Vector, alpha: float, form: str) -> None:
-    """Refuse singular values, descending, (r,), where the formula is undefined or small ones overtake the largest."""
-    a, largest, smallest = -alpha, float(values[0]), float(values[-1])
-    if a < _NOTHING or form == "shifted":
+def _check_values(values: Vector, alpha: float, form: str) -> None:
+    """Refuse singular values, (r,), where the formula is undefined or small ones overtake the largest."""
+    if -alpha < _NOTHING:
         return
-    if form == "paper" and a < 1:
-        least, bound = a * (2 - a * a) / (1 - a * a), "at least a(2 − a²)/(1 − a²)"
-        outside = largest < least
-    else:
-        least, bound, outside = a, "above a", largest <= a
-    if outside:
-        raise InputError(
-            f"the largest singular value is {largest:.6g}, expected {bound} = {least:.6g} for alpha = {alpha} "
-            f"(a = −alpha) in the form {form!r}; below it small values would overtake it: scale the rows up, "
-            "say reference_rows, or use the form 'shifted'."
-        )
-    if form == "paper" and a >= 1 and smallest <= a - 1 / a:
-        raise InputError(
-            f"the smallest singular value kept is {smallest:.6g}, expected all above a − 1/a = {a - 1 / a:.6g} for "
-            f"alpha = {alpha} (a = −alpha) in the form 'paper'; raise the tolerance, or use the form 'clipped'."
-        )
+    if violation := find_violation(float(values[0]), float(values.min()), -alpha, form):
+        raise InputError(f"{violation.fact}; {_ADVICE[violation.which]}.")
 
 
 def search_alpha(

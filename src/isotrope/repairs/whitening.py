@@ -6,10 +6,9 @@ import numpy as np
 
 from isotrope.errors import InputError
 from isotrope.repairs.affine import Affine
-from isotrope.repairs.linear import LinearRepair, Solution, refuse_without_spread
+from isotrope.repairs.linear import LinearRepair, Solution, check_spread
 from isotrope.repairs.repair import repair
-from isotrope.repairs.resolution import Storage, find_resolved, leave_alone
-from isotrope.repairs.spectrum import principal
+from isotrope.repairs.spectrum import Storage, compute_principal_directions, find_resolved, leave_alone
 from isotrope.statistics import Moments
 
 FORMS = ("pca", "zca")
@@ -45,8 +44,8 @@ class Whitening(LinearRepair):
 
     def solve(self, moments: Moments, storage: Storage) -> Solution:
         """The map from the covariance's eigenvectors."""
-        self._refuse_parameters(moments)
-        values, directions = principal(moments)
+        self._check_parameters(moments)
+        values, directions = compute_principal_directions(moments)
         variances = values / (moments.n - 1)
         rank = len(variances)
         if self.tolerance is not None:
@@ -66,7 +65,7 @@ class Whitening(LinearRepair):
         left_alone = int(np.count_nonzero(~resolved))
         return Solution(Affine(moments.mean, weight), np.sqrt(variances), every, left_alone)
 
-    def _refuse_parameters(self, m: Moments) -> None:
+    def _check_parameters(self, m: Moments) -> None:
         if self.form not in FORMS:
             raise InputError(f"there is no form {self.form!r} of whitening; say {' or '.join(FORMS)}.")
         if not 0.0 <= self.strength <= 1.0:
@@ -75,7 +74,7 @@ class Whitening(LinearRepair):
             raise InputError(f"tolerance is {self.tolerance}, expected a share of the largest variance, 0 to below 1.")
         if self.n_components is not None and self.n_components < 1:
             raise InputError(f"n_components is {self.n_components}, expected at least 1, or None for all.")
-        refuse_without_spread(m)
+        check_spread(m)
         if m.n <= m.d and self.n_components is None and self.tolerance is None:
             raise InputError(
                 f"got {m.n:,} rows of width {m.d}: whitened, every two of them would have the same cosine, −1/(n − 1); "

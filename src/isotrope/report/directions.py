@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from isotrope.repairs.spectrum import principal, singular
+from isotrope.repairs.spectrum import compute_principal_directions, compute_singular_directions
 from isotrope.statistics import Moments
 
 Vector = NDArray[np.float64]
@@ -42,8 +42,8 @@ class Directions:
 
     @classmethod
     def of(cls, m: Moments) -> Directions:
-        values, axes = principal(m)
-        strengths, turn = singular(m)
+        values, axes = compute_principal_directions(m)
+        strengths, turn = compute_singular_directions(m)
         return cls(m.n, m.mean, values / max(m.n - 1, 1), axes, strengths, turn, turn.T @ m.mean)
 
     def drawn(self) -> tuple[Matrix, Vector]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from isotrope.compute.threads import limit_threads
 from isotrope.findings import Findings
 from isotrope.layers import Layer
 from isotrope.readings.cost import slowness
@@ -91,7 +91,7 @@ def prepare(run: Run, findings: Findings, progress: Progress) -> None:
 
     progress("drawing maps", 0, whole)
     made: dict[str, list[pd.DataFrame]] = {name: [] for name in TABLES}
-    with threadpool_limits(1, user_api="blas"):
+    with limit_threads():
         for layer in findings.layers:
             summary = stored.layer(layer, FULL if layer in full else THIN)
             for name, part in _of_layer(summary, seed, layer in full, tell).items():

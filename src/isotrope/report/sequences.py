@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import to_unit_rows
 from isotrope.sources.batch import Rows
 
 
@@ -25,7 +26,7 @@ def uniformities(values: NDArray[Any], known: Rows) -> dict[str, NDArray[Any]]:
     if len(starts) == 0:
         return {"sequence": known.sequence, "length": lengths, "uniformity": np.empty(0)}
     wide = values.astype(np.float64, copy=False)
-    units = wide / np.linalg.norm(wide, axis=1, keepdims=True)
+    units = to_unit_rows(wide)
     sums = np.add.reduceat(units, starts)
     squares = np.einsum("ij,ij->i", sums, sums)
     keep = lengths >= 2

@@ -17,10 +17,14 @@ _STACKS = ("layer", "layers", "h", "block", "blocks", "albert_layer_groups")
 _FINAL_NORMS = ("output.LayerNorm", "output_layer_norm", "full_layer_layer_norm")
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """A module, before or after which a layer goes, and the model whose forward pass it is part of.
 
-    use: of a module that is used many times in one pass, which time it is; None where there is but one.
+    Attributes:
+        module: the name of the module.
+        before: whether the layer goes before it.
+        owner: the name of the model that is called with the mask of tokens.
+        use: of a module that is used many times in one pass, which time it is; None where there is but one.
     """
 
     module: str
@@ -29,42 +33,49 @@ class Place(NamedTuple):
     use: int | None = None
 
 
-def find(network: Module, block: int = -1, at: str | None = None) -> Place:
-    """The place in a block of the model's only stack of blocks, or the one that `at` names.
+def find_position(network: Module, block: int = -1, at: str | None = None) -> Position:
+    """The position in a block of the model's only stack of blocks, or the one that `at` names.
 
-    at: a stack of blocks, such as "encoder.block"; a norm, before which it is; or any other module, after which it is.
+    Args:
+        network: a model of transformers.
+        block: the number of the block, from 0 on, or −1 for the last.
+        at: a stack of blocks, such as "encoder.block"; a norm, before which the layer goes; or any other module, after
+            which it goes.
 
-    >>> from transformers import BertConfig, BertModel
-    >>> find(BertModel(BertConfig(num_hidden_layers=3, hidden_size=12, intermediate_size=8)))
-    Place(module='encoder.layer.2.output.LayerNorm', before=True, owner='', use=None)
+    Examples:
+        >>> from transformers import BertConfig, BertModel
+        >>> find_position(BertModel(BertConfig(num_hidden_layers=3, hidden_size=12, intermediate_size=8)))
+        Position(module='encoder.layer.2.output.LayerNorm', before=True, owner='', use=None)
     """
     if at is None:
-        return _in_stack(network, _only_stack(network), block)
+        return _find_in_stack(network, _find_only_stack(network), block)
     try:
         module = network.get_submodule(at)
     except AttributeError:
         raise InputError(
-            f"{type(network).__name__} has no module {at!r}; its stacks of blocks are {_listed(network)}."
+            f"{type(network).__name__} has no module {at!r}; its stacks of blocks are {_format_stacks(network)}."
         ) from None
     if isinstance(module, torch.nn.ModuleList):
-        return _in_stack(network, at, block)
-    return Place(at, "norm" in type(module).__name__.lower(), _owner(network, at))
+        return _find_in_stack(network, at, block)
+    return Position(at, "norm" in type(module).__name__.lower(), _find_owner(network, at))
 
 
-def _only_stack(network: Module) -> str:
-    names = _stacks(network)
+def _find_only_stack(network: Module) -> str:
+    names = _list_stacks(network)
     if len(names) == 1:
         return names[0]
     kind = type(network).__name__
     if names:
-        raise InputError(f"{kind} has several stacks of blocks; say which with at=..., one of {_listed(network)}.")
+        raise InputError(
+            f"{kind} has several stacks of blocks; say which with at=..., one of {_format_stacks(network)}."
+        )
     raise InputError(
         f"{kind} has no stack of blocks that could be recognised; name the module after which the layer goes with "
         "at=..., one of the names in model.named_modules()."
     )
 
 
-def _stacks(network: Module) -> list[str]:
+def _list_stacks(network: Module) -> list[str]:
     """Names of the lists of blocks, outermost ones only, without those of a head."""
     base = getattr(network, "base_model", network)
     found: list[str] = []
@@ -81,11 +92,11 @@ def _stacks(network: Module) -> list[str]:
     return found
 
 
-def _listed(network: Module) -> str:
-    return ", ".join(repr(name) for name in _stacks(network)) or "none that could be recognised"
+def _format_stacks(network: Module) -> str:
+    return ", ".join(repr(name) for name in _list_stacks(network)) or "none that could be recognised"
 
 
-def _in_stack(network: Module, stack: str, block: int) -> Place:
+def _find_in_stack(network: Module, stack: str, block: int) -> Position:
     blocks: Any = network.get_submodule(stack)
     shared = stack.rpartition(".")[2] == "albert_layer_groups"
     config = getattr(network, "config", None)
@@ -101,12 +112,12 @@ def _in_stack(network: Module, stack: str, block: int) -> Place:
         block = len(network.get_submodule(stack)) - 1
     name = f"{stack}.{block}"
     for norm in _FINAL_NORMS:
-        if _has(network, f"{name}.{norm}"):
-            return Place(f"{name}.{norm}", True, _owner(network, name), use)
-    return Place(name, False, _owner(network, name), use)
+        if _has_module(network, f"{name}.{norm}"):
+            return Position(f"{name}.{norm}", True, _find_owner(network, name), use)
+    return Position(name, False, _find_owner(network, name), use)
 
 
-def _has(network: Module, name: str) -> bool:
+def _has_module(network: Module, name: str) -> bool:
     try:
         network.get_submodule(name)
     except AttributeError:
@@ -114,7 +125,7 @@ def _has(network: Module, name: str) -> bool:
     return True
 
 
-def _owner(network: Module, name: str) -> str:
+def _find_owner(network: Module, name: str) -> str:
     """The innermost model of transformers around a module: its forward pass is given the mask of tokens."""
     parts = name.split(".")
     for end in range(len(parts) - 1, 0, -1):

@@ -13,8 +13,16 @@ from typing import Any, TypeAlias
 import torch
 
 from isotrope.errors import InputError
+from isotrope.softdecay.derivatives import (
+    check_values,
+    compute_gains,
+    compute_slopes,
+    compute_sum_ratios,
+    decay_values,
+    derive_by_a,
+)
 from isotrope.softdecay.eigenvectors import eigh
-from isotrope.softdecay.formula import bent, by_a, check, gains, refuse_outside, slopes, sums
+from isotrope.softdecay.formula import check_alpha
 
 Tensor: TypeAlias = torch.Tensor
 
@@ -27,22 +35,31 @@ _TIED = 1e-9
 def soft_decay(x: Tensor, alpha: Tensor | float, form: str = "shifted", mask: Tensor | None = None) -> Tensor:
     """Each sequence's token matrix with its singular values bent by f and its largest one kept, (b, t, d) or (t, d).
 
-    alpha: how strongly, a number, or a tensor that gets a gradient. form: "shifted", "clipped" or "paper". mask:
-    (b, t), true or 1 where there is a token; other rows take no part, whatever they hold, and come out as zeros. A
-    matrix of zeros or of one row stays as it is. Where the largest singular values are equal, the gradient is their
-    average. Paper: Yan et al. 2022.
+    A matrix of zeros or of one row stays as it is. Where the largest singular values are equal, the gradient is their
+    average.
 
-    >>> x = torch.diag(torch.tensor([8.0, 4.0, 1.0]))
-    >>> [round(v, 3) for v in soft_decay(x, -0.5).diag().tolist()]
-    [8.0, 5.631, 2.214]
+    Args:
+        x: hidden states, (b, t, d) or (t, d).
+        alpha: how strongly, a number, or a tensor that gets a gradient.
+        form: "shifted", "clipped" or "paper".
+        mask: (b, t), true or 1 where there is a token; other rows take no part, whatever they hold, and come out as
+            zeros.
+
+    References:
+        Yan et al. 2022.
+
+    Examples:
+        >>> x = torch.diag(torch.tensor([8.0, 4.0, 1.0]))
+        >>> [round(v, 3) for v in soft_decay(x, -0.5).diag().tolist()]
+        [8.0, 5.631, 2.214]
     """
     if not x.is_floating_point() or x.ndim not in (2, 3):
         raise InputError(f"expected hidden states of shape (b, t, d), got {tuple(x.shape)} of type {x.dtype}.")
     if x.numel() == 0:
         return x
     if x.device.type == "mps":  # which has no float64
-        bent = soft_decay(x.cpu(), torch.as_tensor(alpha).cpu(), form, None if mask is None else mask.cpu())
-        return bent.to(x.device)
+        out = soft_decay(x.cpu(), torch.as_tensor(alpha).cpu(), form, None if mask is None else mask.cpu())
+        return out.to(x.device)
     a = -torch.as_tensor(alpha, dtype=torch.float64, device=x.device).reshape(())
     batch = x if x.ndim == 3 else x[None]
     if mask is not None:
@@ -56,8 +73,8 @@ def soft_decay(x: Tensor, alpha: Tensor | float, form: str = "shifted", mask: Te
 
 def _bend(x: Tensor, a: Tensor, form: str, mask: Tensor | None) -> tuple[Tensor, Tensor]:
     """The bent matrices, (b, t, d), and eigenvectors of the smaller Gram matrices, (b, s, s), s = min(t, d)."""
-    check(-float(a), form)
-    wide = _wide(x, mask)
+    check_alpha(-float(a), form)
+    wide = _widen(x, mask)
     gram = wide @ wide.mT
     _refuse_not_finite(gram, x)
     if form == "paper":
@@ -66,14 +83,14 @@ def _bend(x: Tensor, a: Tensor, form: str, mask: Tensor | None) -> tuple[Tensor,
         squares, vectors = eigh(gram, mask if x.shape[1] <= x.shape[2] else None)
     if form == "shifted":
         # Its gains are bounded, so that a product with the whole matrix of gains, in float32, loses nothing.
-        h = _relative(gains(squares.clamp(min=0).sqrt(), a, form, 0.0))
+        h = _scale_to_top(compute_gains(squares.clamp(min=0).sqrt(), a, form, 0.0))
         whole = (vectors * h[:, None, :]) @ vectors.mT
-        out = whole.to(_work(x)) @ _oriented(_tokens(x, mask)).to(_work(x))
+        out = whole.to(_find_work_type(x)) @ _orient(_mask_rows(x, mask)).to(_find_work_type(x))
     else:
-        y, values = _along(vectors, wide)
-        tolerance = _tolerance(x, mask)
-        refuse_outside(values, a, form, tolerance)
-        out = vectors @ (_relative(gains(values, a, form, tolerance))[..., None] * y)
+        y, values = _project(vectors, wide)
+        tolerance = _compute_tolerance(x, mask)
+        check_values(values, a, form, tolerance)
+        out = vectors @ (_scale_to_top(compute_gains(values, a, form, tolerance))[..., None] * y)
     _refuse_overflow(out, x)
     return _narrow(out, x, mask), vectors
 
@@ -82,48 +99,48 @@ def _bend_backward(
     grad: Tensor, x: Tensor, a: Tensor, form: str, mask: Tensor | None, vectors: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The gradients with respect to x, (b, t, d), and to a, ()."""
-    y, values = _along(vectors, _wide(x, mask))
-    tolerance = _tolerance(x, mask)
-    f, h = bent(values, a, form, tolerance), gains(values, a, form, tolerance)
+    y, values = _project(vectors, _widen(x, mask))
+    tolerance = _compute_tolerance(x, mask)
+    f, h = decay_values(values, a, form, tolerance), compute_gains(values, a, form, tolerance)
     top, where_top = values.max(-1, keepdim=True)
     f1, h1 = f.gather(-1, where_top), h.gather(-1, where_top)
     scale = torch.where(h1 > 0, 1 / h1, 0.0)  # K = σ₁/f₁
 
-    work = _work(x)  # large products from here on: nothing is squared any more
+    work = _find_work_type(x)  # large products from here on: nothing is squared any more
     u, v = vectors.to(work), y.mul_(torch.where(values > 0, 1 / values, 0.0)[..., None]).to(work)
-    upstream = _oriented(_tokens(grad, mask)).to(work)
+    upstream = _orient(_mask_rows(grad, mask)).to(work)
     inner = u.mT @ (upstream @ v.mT)  # Uᵀ G V
     along = inner.diagonal(dim1=-2, dim2=-1).double()
     total = (along * f).sum(-1, keepdim=True)  # ⟨G, U f Vᵀ⟩
 
     few, gain = values.to(work), (scale * h).to(work)[..., None]
-    by_difference = scale.to(work)[..., None] * slopes(few, a.to(work), form, tolerance)
-    by_sum = scale.to(work)[..., None] * sums(few, f.to(work), h.to(work))
+    by_difference = scale.to(work)[..., None] * compute_slopes(few, a.to(work), form, tolerance)
+    by_sum = scale.to(work)[..., None] * compute_sum_ratios(few, f.to(work), h.to(work))
     turned = inner * ((by_difference + by_sum) / 2 - gain) + inner.mT * ((by_difference - by_sum) / 2)
     tied = values >= top * (1 - _TIED)
-    slope1 = slopes(top, a, form, 0.0)[..., 0]
+    slope1 = compute_slopes(top, a, form, 0.0)[..., 0]
     kept_top = torch.where(f1 > 0, total / f1 * (1 - slope1 * scale), 0.0)
     turned.diagonal(dim1=-2, dim2=-1).add_((kept_top * tied / tied.sum(-1, keepdim=True)).to(work))
     grad_x = torch.baddbmm((u @ (gain * u.mT)) @ upstream, u @ turned, v)
 
-    moved = by_a(values, f, a, form, tolerance)
+    moved = derive_by_a(values, f, a, form, tolerance)
     kept_top = torch.where(f1 > 0, total / f1 * moved.gather(-1, where_top), 0.0)
     grad_a = scale * ((along * moved).sum(-1, keepdim=True) - kept_top)
     return _narrow(grad_x, x, mask), grad_a.sum()
 
 
-def _shapes(x: Tensor, a: Tensor, form: str, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+def _infer_shapes(x: Tensor, a: Tensor, form: str, mask: Tensor | None) -> tuple[Tensor, Tensor]:
     side = min(x.shape[1], x.shape[2])
     return x.new_empty(x.shape), x.new_empty((x.shape[0], side, side), dtype=torch.float64)
 
 
-def _shapes_backward(
+def _infer_shapes_backward(
     grad: Tensor, x: Tensor, a: Tensor, form: str, mask: Tensor | None, vectors: Tensor
 ) -> tuple[Tensor, Tensor]:
     return x.new_empty(x.shape), a.new_empty(())
 
 
-def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+def _save_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     x, a, ctx.form, mask = inputs
     ctx.save_for_backward(x, a, mask, output[1])
 
@@ -139,50 +156,50 @@ def _refuse_twice(ctx: Any, *_: Any) -> None:
 
 # Operators of their own, opaque to torch.compile: what they do depends on the lengths of the sequences.
 _forward = torch.library.custom_op("isotrope::soft_decay", _bend, mutates_args=())
-_forward.register_fake(_shapes)
-_forward.register_autograd(_gradient, setup_context=_keep)
+_forward.register_fake(_infer_shapes)
+_forward.register_autograd(_gradient, setup_context=_save_context)
 _backward = torch.library.custom_op("isotrope::soft_decay_backward", _bend_backward, mutates_args=())
-_backward.register_fake(_shapes_backward)
+_backward.register_fake(_infer_shapes_backward)
 _backward.register_autograd(_refuse_twice)
 
 
-def _oriented(x: Tensor) -> Tensor:
+def _orient(x: Tensor) -> Tensor:
     """x with its smaller side first: the bent transpose is the transpose of what is bent."""
     return x if x.shape[1] <= x.shape[2] else x.mT
 
 
-def _wide(x: Tensor, mask: Tensor | None) -> Tensor:
+def _widen(x: Tensor, mask: Tensor | None) -> Tensor:
     """x in float64, smaller side first, with zeros for the rows that are no tokens."""
-    return _oriented(_tokens(x, mask)).double()
+    return _orient(_mask_rows(x, mask)).double()
 
 
-def _tokens(x: Tensor, mask: Tensor | None) -> Tensor:
+def _mask_rows(x: Tensor, mask: Tensor | None) -> Tensor:
     """x with zeros for the rows that are no tokens, whatever they held."""
     return x if mask is None else torch.where(mask[..., None], x, 0.0)
 
 
-def _work(x: Tensor) -> Any:
+def _find_work_type(x: Tensor) -> Any:
     """The type of products that need no more digits than x has; at least float32."""
     return torch.promote_types(x.dtype, torch.float32)
 
 
 def _narrow(wide: Tensor, x: Tensor, mask: Tensor | None) -> Tensor:
     """A result of the shape, the type and the mask of x."""
-    return _tokens((wide if x.shape[1] <= x.shape[2] else wide.mT).to(x.dtype), mask).contiguous()
+    return _mask_rows((wide if x.shape[1] <= x.shape[2] else wide.mT).to(x.dtype), mask).contiguous()
 
 
-def _along(vectors: Tensor, wide: Tensor) -> tuple[Tensor, Tensor]:
+def _project(vectors: Tensor, wide: Tensor) -> tuple[Tensor, Tensor]:
     """UᵀX = ΣVᵀ, (b, s, m), and its rows' lengths: singular values, with twice the digits that squares have."""
     y = vectors.mT @ wide
     return y, torch.linalg.vector_norm(y, dim=-1)
 
 
-def _relative(h: Tensor) -> Tensor:
+def _scale_to_top(h: Tensor) -> Tensor:
     """Gains such that the strongest direction, the last one, is kept."""
     return torch.where(h[..., -1:] > 0, h / h[..., -1:], h)
 
 
-def _tolerance(x: Tensor, mask: Tensor | None) -> Tensor | float:
+def _compute_tolerance(x: Tensor, mask: Tensor | None) -> Tensor | float:
     """Below this share of the largest singular value is rounding: by the tokens of each sequence, not its padding."""
     if mask is None:
         return max(x.shape[1:]) * _EPS

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import is_tensor
 from isotrope.errors import MergeError
 from isotrope.statistics.directions import unit_moments
 from isotrope.statistics.saved_arrays import LARGEST, LARGEST_SQUARE, MOST, refuse_unless, require, require_counts
@@ -40,7 +41,7 @@ def gram(y: Any) -> Matrix:
         for start in range(_ROWS, len(y), _ROWS):
             total += gram(y[start : start + _ROWS])
         return total
-    if not hasattr(y, "detach"):
+    if not is_tensor(y):
         return np.asarray(y.T @ y, dtype=np.float64)  # numpy sees the symmetry and halves the work
     d = y.shape[1]
     out = y.new_empty((d, d))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import is_tensor, to_numpy
 from isotrope.errors import InputError
 from isotrope.sources.batch import Rows
 
@@ -57,21 +58,11 @@ class Block:
         return self.values.astype(np.float64, copy=False)
 
 
-def to_numpy(rows: Any) -> NDArray[Any]:
-    """A numpy view of rows where there is one (torch on the CPU shares its memory), else a copy."""
-    return np.asarray(rows.cpu().numpy() if _is_torch(rows) else rows)
-
-
 def on_cpu_as_numpy(rows: Any) -> Any:
     """Rows in the CPU's memory as a numpy array that shares it; rows elsewhere as they are."""
-    if not _is_torch(rows) or str(rows.device) != "cpu" or rows.element_size() < 4:
+    if not is_tensor(rows) or str(rows.device) != "cpu" or rows.element_size() < 4:
         return rows
     return rows.detach().numpy()
-
-
-def _is_torch(rows: Any) -> bool:
-    """Whether rows are a torch tensor, told without importing torch."""
-    return hasattr(rows, "detach")
 
 
 def block(rows: Any, known: Rows | None = None) -> Block:
@@ -84,7 +75,7 @@ def block(rows: Any, known: Rows | None = None) -> Block:
     >>> len(b), b.norms.tolist(), b.zero, b.nonfinite
     (1, [5.0], 1, 1)
     """
-    if _is_torch(rows):
+    if is_tensor(rows):
         rows = rows.detach()
         if rows.is_floating_point() and rows.element_size() < 4:  # numpy knows no bfloat16
             rows = rows.float()
@@ -131,7 +122,7 @@ def _fits_float32(squares: NDArray[np.float64]) -> bool:
 
 def _centred(rows: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], Any]:
     """Squared lengths (n,), mean (d,), shift (d,) and rows minus shift (n, d)."""
-    if _is_torch(rows) and rows.is_floating_point():
+    if is_tensor(rows) and rows.is_floating_point():
         import torch
 
         near = rows.mean(0)  # any shift close to the mean will do: what it misses is summed up from small numbers

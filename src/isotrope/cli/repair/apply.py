@@ -69,7 +69,7 @@ def apply(
     from isotrope.engines.engine import engine_of
     from isotrope.errors import InputError
     from isotrope.repairs import apply_to_file, apply_to_store, load_repair
-    from isotrope.repairs.unit_length import refuse_way
+    from isotrope.repairs.unit_length import check_way
     from isotrope.sources.progress import watched
     from isotrope.sources.vectors.stores.address import parse
     from isotrope.storage.files import remove_leftovers_of
@@ -85,7 +85,7 @@ def apply(
         raise InputError(f"{place} is in a store, and stores are written with --engine local, not {engine}; use that.")
     fitted = load_repair(folder)
     if normalize is not None:
-        refuse_way(normalize)
+        check_way(normalize)
     with nullcontext() if place else claimed(output), Bar(quiet=json) as bar:  # stores keep their names themselves
         if place is None:
             remove_leftovers_of(Path(output))

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
-from threadpoolctl import threadpool_limits
-
+from isotrope.compute.threads import limit_threads
 from isotrope.errors import InputError, IsotropeError
 from isotrope.sources.batch import Batch, Sharded
 from isotrope.sources.corpora.corpus import open_corpus
@@ -95,7 +94,7 @@ class Replica:
         source = self._opened(given)
         seen = _Seen(source.shard(number), source.unit)
         try:
-            with threadpool_limits(1):
+            with limit_threads(None):
                 made = make(seen, hint)
         except (MemoryError, KeyboardInterrupt):
             raise

@@ -210,6 +210,6 @@ def _collected(wanted: Wanted, layers: int, batches: Iterable[Batch], bars: Any)
 
 def _brought(batches: Iterable[Batch], _: Any) -> list[Batch]:
     """Batches as numpy arrays, which can go anywhere."""
-    from isotrope.statistics.usable_rows import to_numpy
+    from isotrope.compute.arrays import to_numpy
 
     return [Batch({k: to_numpy(v) for k, v in b.layers.items()}, b.rows, b.counts) for b in batches]

@@ -80,8 +80,8 @@ class BeforeAfter:
             "rows": self.rows,
             "sampled": self.sampled,
             "seed": self.seed,
-            "measures": [_plain(asdict(change)) for change in self.changes],
-            "cutoffs": [_plain(asdict(cutoff)) for cutoff in self.cutoffs],
+            "measures": [_to_json(asdict(change)) for change in self.changes],
+            "cutoffs": [_to_json(asdict(cutoff)) for cutoff in self.cutoffs],
         }
 
 
@@ -111,26 +111,26 @@ def before_after(
     """
     affine = repair.map_ if isinstance(repair.map_, Affine) else None
     if X is None:
-        return _by_moments(repair, affine, measures, seed)
+        return _compare_without_rows(repair, affine, measures, seed)
     moments, taken = _read(X, repair.n_features_in_, sample, seed)
     rows = taken.block()
     with np.errstate(over="ignore", invalid="ignore"):  # rows that become too large are left out
         image = repair.map_(rows.values.astype(np.float64, copy=False))
     spaces = [_Space.of(values, taken, seed) for values in (rows.values, image)]
     pair = Image.of(rows.values, image)
-    exact = None if affine is None else (moments, _without_lengths(affine.push(moments)))
-    changes, chosen = [], _chosen(measures, spaces[0])
+    exact = None if affine is None else (moments, _forbid_lengths(affine.push(moments)))
+    changes, chosen = [], _select_measures(measures, spaces[0])
     for done, m in enumerate(chosen):
         progress("measuring before and after", done, len(chosen))
         if m.needs == "image":
-            changes += _of_image(m, Image(pair.rows, pair.rows), pair)
+            changes += _compare_images(m, Image(pair.rows, pair.rows), pair)
         else:
-            found = _exactly(m, *exact) if exact is not None and m.needs == "moments" else None
-            changes.append(found or _on_sample(m, *spaces))
+            found = _compare_moments(m, *exact) if exact is not None and m.needs == "moments" else None
+            changes.append(found or _compare_samples(m, *spaces))
     return BeforeAfter(changes, translate(pair, cutoffs, seed=seed), moments.n, taken.n, seed)
 
 
-def _by_moments(repair: Repair, affine: Affine | None, measures: Any, seed: int) -> BeforeAfter:
+def _compare_without_rows(repair: Repair, affine: Affine | None, measures: Any, seed: int) -> BeforeAfter:
     """What the moments alone tell, of a repair that goes by them."""
     moments: Moments | None = getattr(repair, "moments_", None)
     if affine is None or moments is None:
@@ -138,13 +138,13 @@ def _by_moments(repair: Repair, affine: Affine | None, measures: Any, seed: int)
             f"what {repair.name} does is not one affine map here, so that moments do not tell it; "
             "give rows to try it on."
         )
-    pushed = _without_lengths(affine.push(moments))
+    pushed = _forbid_lengths(affine.push(moments))
     changes = []
     for m in select("moments" if measures is None else measures):
         if m.needs == "moments":
-            found = _exactly(m, moments, pushed)
-            before = _value(m, moments)[0]
-            changes.append(found or _change(m, before, math.nan, "moments", moments.n, _NEEDS_ROWS))
+            found = _compare_moments(m, moments, pushed)
+            before = _compute_value(m, moments)[0]
+            changes.append(found or _make_change(m, before, math.nan, "moments", moments.n, _NEEDS_ROWS))
         elif measures is not None:
             raise InputError(f"{m.name} cannot be taken from moments; give rows to try the repair on.")
     return BeforeAfter(changes, [], moments.n, 0, seed)
@@ -163,7 +163,7 @@ class _WithoutLengths(Moments):
         return super().__getattribute__(name)
 
 
-def _without_lengths(pushed: Moments) -> Moments:
+def _forbid_lengths(pushed: Moments) -> Moments:
     return _WithoutLengths(**vars(pushed))
 
 
@@ -195,7 +195,7 @@ class _Space:
 def _read(X: Any, width: int, size: int, seed: int) -> tuple[Moments, Sample]:
     """Moments of all rows and a sample of them, in one pass, or from what a scan has left."""
     if isinstance(X, Summary):
-        return X.moments, _smaller(X.sample, width, size, seed)
+        return X.moments, _limit_sample(X.sample, width, size, seed)
     source: Source = X if hasattr(X, "batches") else ArraySource(X, exact=True)
     if len(source.layers) != 1:
         raise InputError(f"the source has {len(source.layers)} layers, expected one: a repair is of one space.")
@@ -212,7 +212,7 @@ def _read(X: Any, width: int, size: int, seed: int) -> tuple[Moments, Sample]:
     return moments, sample
 
 
-def _smaller(kept: Sample | None, width: int, size: int, seed: int) -> Sample:
+def _limit_sample(kept: Sample | None, width: int, size: int, seed: int) -> Sample:
     """A sample of a sample."""
     if kept is None:
         raise InputError("the scan kept no sample of its rows (--sample 0); give the rows.")
@@ -223,7 +223,7 @@ def _smaller(kept: Sample | None, width: int, size: int, seed: int) -> Sample:
     return sample
 
 
-def _chosen(measures: str | list[str] | None, space: _Space) -> list[Measure]:
+def _select_measures(measures: str | list[str] | None, space: _Space) -> list[Measure]:
     """The measures named, or all that such rows have; those of several layers say nothing of one."""
     if measures is not None:
         return [m for m in select(measures) if m.needs != "layers"]
@@ -231,41 +231,41 @@ def _chosen(measures: str | list[str] | None, space: _Space) -> list[Measure]:
     return [m for m in [*select("all"), get("lsds")] if m.needs in there | {"image"}]
 
 
-def _exactly(m: Measure, before: Moments, after: Moments) -> Change | None:
+def _compare_moments(m: Measure, before: Moments, after: Moments) -> Change | None:
     """A measure of moments through the map; None where it needs each row's new length."""
     try:
-        (old, why), (new, why_not) = _value(m, before), _value(m, after)
+        (old, why), (new, why_not) = _compute_value(m, before), _compute_value(m, after)
     except _NeedsLengths:
         return None
-    return _change(m, old, new, "moments", before.n, why or why_not)
+    return _make_change(m, old, new, "moments", before.n, why or why_not)
 
 
-def _on_sample(m: Measure, before: _Space, after: _Space) -> Change:
+def _compare_samples(m: Measure, before: _Space, after: _Space) -> Change:
     values = []
     for space in (before, after):
         of, missing = space.get(m)
-        values.append((math.nan, missing) if of is None else _value(m, of))
+        values.append((math.nan, missing) if of is None else _compute_value(m, of))
     (old, why), (new, why_not) = values
-    return _change(m, old, new, "sample", before.groups.sample.n, why or why_not)
+    return _make_change(m, old, new, "sample", before.groups.sample.n, why or why_not)
 
 
-def _of_image(m: Measure, before: Image, after: Image) -> list[Change]:
+def _compare_images(m: Measure, before: Image, after: Image) -> list[Change]:
     """A measure of rows and their image, in all of its variants; before: of rows that stay as they are."""
     changes = []
     for variant in ("definition", *m.variants):
-        (old, why), (new, why_not) = (_value(m, image, variant) for image in (before, after))
-        changes.append(_change(m, old, new, "sample", after.rows.n, why or why_not, variant))
+        (old, why), (new, why_not) = (_compute_value(m, image, variant) for image in (before, after))
+        changes.append(_make_change(m, old, new, "sample", after.rows.n, why or why_not, variant))
     return changes
 
 
-def _value(m: Measure, of: Any, variant: str = "definition") -> tuple[float, str | None]:
+def _compute_value(m: Measure, of: Any, variant: str = "definition") -> tuple[float, str | None]:
     try:
         return m.value(of, variant=variant), None
     except Undefined as error:
         return math.nan, str(error)
 
 
-def _change(
+def _make_change(
     m: Measure,
     before: float,
     after: float,
@@ -277,5 +277,5 @@ def _change(
     return Change(m.name, before, after, by, n, variant, m.better, reason)
 
 
-def _plain(record: dict[str, Any]) -> dict[str, Any]:
+def _to_json(record: dict[str, Any]) -> dict[str, Any]:
     return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in record.items()}

@@ -51,11 +51,11 @@ def translate(image: Image, cutoffs: Sequence[float] = CUTOFFS, *, pairs: int = 
         raise InputError(f"the cosine cut-off {odd[0]} is not between −1 and 1; give cosines.")
     if not len(cutoffs):
         return []
-    found = [_cosines(points.unit.rows, pairs, seed) for points in (image.rows, image.image)]
-    return [_translated(float(c), *found) for c in cutoffs]
+    found = [_compute_cosines(points.unit.rows, pairs, seed) for points in (image.rows, image.image)]
+    return [_translate_one(float(c), *found) for c in cutoffs]
 
 
-def _translated(cutoff: float, old: Vector, new: Vector) -> Cutoff:
+def _translate_one(cutoff: float, old: Vector, new: Vector) -> Cutoff:
     above = old >= cutoff
     count = int(above.sum())
     if not count:
@@ -64,14 +64,14 @@ def _translated(cutoff: float, old: Vector, new: Vector) -> Cutoff:
     return Cutoff(cutoff, after, count / len(old), float((new[above] >= after).mean()), len(old))
 
 
-def _cosines(unit: NDArray[Any], pairs: int, seed: int) -> Vector:
+def _compute_cosines(unit: NDArray[Any], pairs: int, seed: int) -> Vector:
     """Cosines of pairs of unit rows, (pairs,); the same pairs for any rows of the same number."""
     shuffled = unit[np.random.default_rng(seed).permutation(len(unit))]
-    parts = [np.einsum("ij,ij->i", shuffled[low], shuffled[high]) for low, high in _rounds(len(unit), pairs)]
+    parts = [np.einsum("ij,ij->i", shuffled[low], shuffled[high]) for low, high in _list_pairs(len(unit), pairs)]
     return np.concatenate([np.empty(0), *parts])
 
 
-def _rounds(n: int, pairs: int) -> Iterator[tuple[slice, slice]]:
+def _list_pairs(n: int, pairs: int) -> Iterator[tuple[slice, slice]]:
     """Rows with those that stand s places further on, in a circle, s = 1, 2, ...: each pair once, each row as often."""
     for s in range(1, min(n // 2, max(1, -(-pairs // max(n, 1)))) + 1):
         yield slice(0, n - s), slice(s, n)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import is_tensor
 from isotrope.errors import InputError
 from isotrope.layers import Layer
 from isotrope.sources.batch import Batch, Rows
@@ -289,8 +289,7 @@ def _common_width(blocks: Sequence[Block]) -> int:
 
 def _memory_block(data: Any, column: str | None, group_by: str | None) -> Block:
     refuse_names("an array in memory", column, group_by)
-    torch = sys.modules.get("torch")  # a tensor can only exist where torch is imported already
-    if torch is not None and isinstance(data, torch.Tensor):
+    if is_tensor(data):
         dtype = str(data.dtype).removeprefix("torch.")
         return entry_block("the tensor", Entry(tuple(data.shape), dtype, partial(_tensor_rows, data.detach())))
     if isinstance(data, np.ma.MaskedArray):

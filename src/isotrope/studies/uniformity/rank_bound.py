@@ -6,8 +6,8 @@ import itertools
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from isotrope.compute.threads import limit_threads
 from isotrope.statistics import Sample
 
 #: Directions kept, as shares of a sequence's rows, besides one.
@@ -26,7 +26,7 @@ def rank_bound(sample: Sample, most: int = _SEQUENCES) -> list[dict[str, Any]]:
     known, values = sample.rows, np.asarray(sample.values, dtype=np.float64)
     ends = np.append(known.starts(), len(values))
     found: dict[str, list[tuple[float, float]]] = {}
-    with threadpool_limits(1, user_api="blas"):  # threads within one small matrix wait for each other
+    with limit_threads():  # threads within one small matrix wait for each other
         for begin, end in list(itertools.pairwise(ends))[:most]:
             rows = values[begin:end]
             if min(rows.shape) < 3:

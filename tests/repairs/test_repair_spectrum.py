@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import ortho_group
 
 from isotrope.repairs import Repair, SoftDecay, Whitening, load_repair
-from isotrope.repairs.resolution import LEAST, UNITS, Storage, rounding_variances
+from isotrope.repairs.spectrum import LEAST, UNITS, Storage, compute_rounding_variances
 from isotrope.statistics import Moments, block
 
 Values = np.ndarray
@@ -88,13 +88,13 @@ def test_rounding_is_as_large_as_measured() -> None:
     moments = Moments.of(block(rows))
     for kind in (np.float16, np.float32):
         error = (rows.astype(kind).astype(np.float64) - rows).std(axis=0)
-        claimed = np.sqrt(rounding_variances(moments, Storage(np.dtype(kind).name)))
+        claimed = np.sqrt(compute_rounding_variances(moments, Storage(np.dtype(kind).name)))
         # Of the two coordinates above the median; smaller ones count as that. Rounding is uniform within half a unit,
         # whose size is between half of and all of the number's: from 0.14 to 0.29 of it.
         assert (claimed[2:] / error[2:]).min() > 1 / 0.29
         assert (claimed[2:] / error[2:]).max() < 1 / 0.14
     steps = np.round(rows * 20) - rows * 20
-    assert_allclose(np.sqrt(rounding_variances(moments, Storage("int8"))), steps.std(), rtol=0.02)
+    assert_allclose(np.sqrt(compute_rounding_variances(moments, Storage("int8"))), steps.std(), rtol=0.02)
 
 
 @pytest.mark.parametrize(
