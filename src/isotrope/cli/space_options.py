@@ -11,7 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from isotrope.layers import Layer
-    from isotrope.sources.batch import Source
+    from isotrope.sources.source import Source
 
 _ROWS = "Rows"
 

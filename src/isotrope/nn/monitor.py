@@ -94,9 +94,7 @@ class GeometryMonitor(TrainerCallback, BaseEvaluator):  # type: ignore[misc]  # 
         network = getattr(network, "base_model", network)
         with _evaluating(network):
             source = self._on(network, self.tokenizer or tokenizer or getattr(model, "tokenizer", None))
-            collection = Collection(Wanted())
-            for batch in source.batches():
-                collection.update(batch)
+            collection = source.reduce(Collection(Wanted()))
         readings = [
             _reading(m, collection.layer(layer).moments, layer) for layer in source.layers for m in self.measures
         ]

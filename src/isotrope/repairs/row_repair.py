@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Mapping
+from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from isotrope.repairs.repair import Map, Repair
 from isotrope.repairs.resolution import coarsest
 from isotrope.repairs.rows import float64, is_tensor, matrix, refuse_nonfinite, unit
 from isotrope.sources.batch import Batch
-from isotrope.statistics import Moments, Sample, Summary, block
+from isotrope.statistics import MomentsAndSample, Sample, block
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -155,23 +155,18 @@ def _gathered(X: Any, seed: int) -> tuple[NDArray[np.floating[Any]], list[dict[s
     if not described:
         rows = matrix(X)
         return float64(rows) if is_tensor(rows) or rows.dtype.itemsize not in (4, 8) else rows, []
-    make = partial(_sampled, source.width, seed)
-    elsewhere = getattr(source, "summed", None)
-    found: Summary = make(source.batches(), None) if elsewhere is None else elsewhere(make)
+    found = source.reduce(_SampledRows.empty_for(source.width, SAMPLE, seed))
     sample, nonfinite = found.sample, found.moments.nonfinite
-    assert sample is not None
     if nonfinite:
         raise InputError(f"{nonfinite:,} of the rows hold NaN or inf, expected numbers: correct or remove them.")
     return sample.values, [source.describe() | {"sampled": {"size": SAMPLE, "seed": seed, "rows": sample.sequences}}]
 
 
-def _sampled(width: int, seed: int, batches: Iterable[Batch], _: Any) -> Summary:
-    """A sample of the rows of batches; of their moments only how many rows are not finite."""
-    sample, moments = Sample.empty(width, SAMPLE, seed), Moments.empty(width)
-    for batch in batches:
+class _SampledRows(MomentsAndSample):
+    """A sample of rows; of their moments only how many rows are not finite."""
+
+    def update(self, batch: Batch, pool: Executor | None = None) -> None:
         for rows in batch.layers.values():
             usable = block(rows, batch.rows)
-            moments.nonfinite += usable.nonfinite
-            sample.add(usable)
-    sample.settle()
-    return Summary(moments, sample=sample)
+            self.moments.nonfinite += usable.nonfinite
+            self.sample.add(usable)

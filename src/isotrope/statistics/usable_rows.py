@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.sources.batch import Rows
+from isotrope.sources.batch import Rows, to_numpy
 
 #: Squared lengths outside these count as zero and as not finite: their own squares would leave float64's range.
 _SMALLEST, _LARGEST = 1e-140, 1e140
@@ -55,11 +55,6 @@ class Block:
         left, and a row far longer than the shift would be rounded.
         """
         return self.values.astype(np.float64, copy=False)
-
-
-def to_numpy(rows: Any) -> NDArray[Any]:
-    """A numpy view of rows where there is one (torch on the CPU shares its memory), else a copy."""
-    return np.asarray(rows.cpu().numpy() if _is_torch(rows) else rows)
 
 
 def on_cpu_as_numpy(rows: Any) -> Any:

@@ -23,6 +23,7 @@ from isotrope.sources.models.hidden_states import input_of, names_of, norm_after
 from isotrope.sources.models.load import Loaded
 from isotrope.sources.models.modality import WORDS
 from isotrope.sources.shards import Cursor, batches_per_shard
+from isotrope.sources.source import Source
 from isotrope.sources.text.pooling import parse
 
 _CLIPS: dict[str, Callable[[Loaded, Item, Counter[str]], Iterator[Clip]]] = {
@@ -52,7 +53,7 @@ class _Known(NamedTuple):
     special: NDArray[np.bool_]
 
 
-class MediaSource:
+class MediaSource(Source):
     """Rows from the hidden states of a model over images or sounds, or with a pooling one row for each.
 
     Layers may differ in width and in their number of rows: those with the same rows come in a batch together.

@@ -16,6 +16,7 @@ from isotrope.sources.corpora.corpus import Corpus, Text
 from isotrope.sources.models.hidden_states import final_norm, hidden_states, input_of, names_of, shifted
 from isotrope.sources.models.load import Loaded
 from isotrope.sources.shards import MOST, Cursor, batches_per_shard
+from isotrope.sources.source import Source
 from isotrope.sources.text.downsampling import merged, multiple, stride
 from isotrope.sources.text.pooling import ACROSS_LAYERS, Pooling, mean, parse
 from isotrope.sources.text.rows import mixed, pooled_rows, stacked, token_rows
@@ -29,7 +30,7 @@ _BATCHES_SORTED_TOGETHER = MOST
 _PROBE = 16
 
 
-class TextSource:
+class TextSource(Source):
     """Rows from the hidden states of a model over a corpus: tokens, or with a pooling one row for each text.
 
     layers: which ones, see `isotrope.layers.choose`. pooling: see `isotrope.sources.text.pooling.parse`.
