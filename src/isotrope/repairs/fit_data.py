@@ -15,7 +15,7 @@ import numpy as np
 
 from isotrope.compute.threads import threads as open_threads
 from isotrope.errors import InputError
-from isotrope.layers import Layer
+from isotrope.layers import Layer, find_layer
 from isotrope.repairs.fit_check import Lengths
 from isotrope.repairs.resolution import coarsest, narrowest, storage_type
 from isotrope.repairs.rows import is_tensor, matrix
@@ -174,8 +174,8 @@ def saved_summary(run: str | Path, layer: Layer | None = None) -> Summary:
     opened = Run(run)
     files = opened.statistics()
     layers = list(dict.fromkeys(found for _, found, _ in files))
-    wanted = layers[0] if layer is None and len(layers) == 1 else layer
-    if wanted not in layers:
+    wanted = find_layer("-1" if layer is None and len(layers) == 1 else str(layer), layers)
+    if wanted is None:
         names = ", ".join(map(str, layers))
         raise InputError(f"the run {str(run)!r} has the layers {names}, got {layer!r}; name one of them.")
     paths = [path for _, found, path in files if found == wanted]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.layers import Choice, Layer, choose
+from isotrope.layers import Choice, Layer, resolve_layers
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.groups import Groups
 from isotrope.sources.media import audio, images
@@ -102,7 +102,7 @@ class MediaSource(Source):
     def _chosen(self, layers: Any) -> list[Choice]:
         if self.pooling and self.pooling.layers and layers != "all":
             raise InputError(f"the pooling {self.pooling.name} names its layers itself; leave {layers!r} out.")
-        found = choose(self.pooling.layers if self.pooling and self.pooling.layers else layers, self._names)
+        found = resolve_layers(self.pooling.layers if self.pooling and self.pooling.layers else layers, self._names)
         mixes = [choice for choice in found if len(choice.states) > 1]
         if mixes:
             raise InputError(f"the mix of layers {mixes[0].label} is for text; name one layer at a time.")
