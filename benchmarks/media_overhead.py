@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from isotrope.engines.local import run
 from isotrope.pipeline import choose, find
 from isotrope.sources.media.corpus import open_media
 from isotrope.sources.media.source import MediaSource
@@ -63,7 +62,7 @@ def scan(source: MediaSource, measures: str, sample: int) -> tuple[float, float]
     """Seconds of the pass, and of the readings after it."""
     options = choose(measures, sample=sample)
     held: list[Any] = []
-    passed = seconds(lambda: held.append(run(source, Collection(options.wanted))))
+    passed = seconds(lambda: held.append(source.reduce(Collection(options.wanted))))
     return passed, seconds(lambda: find(held[0], source, options, lambda *_: None))
 
 

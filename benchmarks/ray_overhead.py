@@ -69,13 +69,13 @@ def on_workers(count: int, path: Path, small: Path, rounds: int, beside: Callabl
     options = choose("moments", sample=20_000)
     times = []
     with ray_workers(address="local", workers=count, gpus_per_worker=0.0, skip=False) as workers:
-        opened(workers, small).collect(Collection(options.wanted))  # everything is imported
+        opened(workers, small).reduce(Collection(options.wanted))  # everything is imported
         source = opened(workers, path)
-        source.collect(Collection(options.wanted))
+        source.reduce(Collection(options.wanted))
         for _ in range(rounds):
             beside()
             before = cpu_seconds()
-            times.append(seconds(lambda: source.collect(Collection(options.wanted))))
+            times.append(seconds(lambda: source.reduce(Collection(options.wanted))))
             took = cpu_seconds() - before
         told = ", ".join(f"{name} {value:.1f}" for name, value in sorted(took.items()))
         print(f"  CPU seconds in the last pass by {count}: {told}")

@@ -20,6 +20,7 @@ from isotrope.pipeline import choose, scan_source
 from isotrope.report import write_report
 from isotrope.runs.run import Run
 from isotrope.sources.batch import Batch, Rows
+from isotrope.sources.source import Source
 from machine import describe, seconds
 
 LAYERS, WIDTH, ROWS, TYPES, LENGTH = 30, 384, 20_000, 8_000, 40
@@ -36,14 +37,13 @@ return times.sort((a, b) => a - b)[10];
 """
 
 
-class Drawn:
+class Drawn(Source):
     """Random tokens whose layers lean further and further."""
 
     unit, total, width = "texts", ROWS // LENGTH, WIDTH
 
-    @property
-    def layers(self) -> list[Layer]:
-        return list(range(LAYERS))
+    def __init__(self) -> None:
+        self.layers: list[Layer] = list(range(LAYERS))
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         rng = np.random.default_rng(0)

@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from isotrope.engines.local import run
 from isotrope.layers import Layer
 from isotrope.pipeline import choose, find
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.models.hidden_states import hidden_states
 from isotrope.sources.models.load import Loaded, load
+from isotrope.sources.source import Source
 from isotrope.sources.text.tokenize import encode
 from isotrope.statistics import Collection
 from machine import describe, seconds
 
 
-class Fixed:
+class Fixed(Source):
     """The Python manual as full batches of b sequences of t tokens, so that both sides run the very same batches."""
 
     unit = "texts"
@@ -38,10 +38,13 @@ class Fixed:
         self.loaded = loaded
         self.ids = stream[: count * b * t].reshape(count, b, t)
         self.mask = np.ones((b, t), dtype=bool)
-        self.total = count * b
         states, _ = hidden_states(loaded, self.ids[0], self.mask)
         self.layers: list[Layer] = list(range(len(states)))
         self.width = int(states[0].shape[2])
+
+    @property
+    def total(self) -> int:
+        return self.ids.shape[0] * self.ids.shape[1]
 
     def plain(self) -> None:
         """The forward passes alone."""
@@ -64,14 +67,10 @@ class Fixed:
     def describe(self) -> dict[str, Any]:
         return {"kind": "benchmark", "model": self.loaded.name, "width": self.width}
 
-    def token_names(self, tokens: Any) -> list[str] | None:
-        return None
-
 
 def scan(source: Fixed, measures: str, sample: int) -> None:
     options = choose(measures, sample=sample)
-    collection = Collection(options.wanted)
-    collection = run(source, collection)
+    collection = source.reduce(Collection(options.wanted))
     find(collection, source, options, lambda *_: None)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from isotrope.engines.ray.merge_tree import FAN, Tree, levels
-from isotrope.engines.ray.replica import merged
+from isotrope.engines.ray.replica import merge
 from isotrope.engines.ray.source import _AHEAD, _HELD
 from isotrope.engines.ray.workers import _MERGED
 from isotrope.sources.batch import Batch, Rows
@@ -82,7 +82,7 @@ def seconds_of_row(d: int, rows: int) -> float:
     full.update(Batch({0: np.ones((seen, 1), np.float32)}, Rows(np.arange(10**9, 10**9 + seen, dtype=np.uint64))))
 
     def update() -> None:
-        found = Collection(Wanted(sample=SAMPLE), bars=full.bars_of())
+        found = Collection(Wanted(sample=SAMPLE), bars=full.sample_bars())
         for start in range(0, rows, 2_048):
             part = values[start : start + 2_048]
             ids = np.arange(start, start + len(part), dtype=np.uint64)
@@ -117,9 +117,9 @@ def measured() -> Rates:
     states = [summary(768, SAMPLE, seed) for seed in range(FAN)]  # their samples are full
     taken = sum(map(size, states))
     with threadpool_limits(1):
-        merge = best(lambda: merged(*states)) / taken
+        adding = best(lambda: merge(*states)) / taken
     pack = best(lambda: sent(states[0])) / size(states[0])
-    return Rates(max(float(linear), 0.0), max(float(square), 0.0), merge, pack)
+    return Rates(max(float(linear), 0.0), max(float(square), 0.0), adding, pack)
 
 
 def sent(state: Any) -> Any:
@@ -163,10 +163,10 @@ def merged_really(shards: int = 1_100, d: int = 16) -> tuple[float, bool]:
     line = parts[0].copy()
     for part in parts[1:]:
         line += part
-    growing = Tree(merged, levels(shards))
+    growing = Tree(merge, levels(shards))
     for part in parts:
         growing.add(part)
-    tree = growing.finished()
+    tree = growing.finish()
     assert tree is not None
     a, b = line.moments.scatter, tree.moments.scatter
     assert line.sample is not None

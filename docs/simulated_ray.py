@@ -44,7 +44,7 @@ class State(NamedTuple):
     kept: float
     full: bool
 
-    def bars_of(self) -> dict[str, float]:
+    def sample_bars(self) -> dict[str, float]:
         """The share of all rows that can still enter a full sample."""
         return {"share": self.kept / self.rows} if self.full else {}
 
@@ -77,6 +77,7 @@ class Reader:
 
     def _about(self, _: Given) -> Ref:
         known = {"layers": [0], "width": 1, "total": self._rows, "unit": "rows", "shard_size": self._size}
+        known |= {"layer_names": {}, "batch_rows": None, "dtype": None, "parts": 1}
         return Ref(self._ray, known | {"described": {}, "known": ()}, 0.0)
 
     def _read(self, _: Given, how: Ref, number: int, hint: Any, skip: bool) -> tuple[Ref, Ref]:
@@ -113,7 +114,7 @@ class Adder:
             ref.used = max(ref.used, self._free)
         ray.merges += 1
         ray.sent += taken
-        return Ref(ray, whole.bars_of(), self._free), Ref(ray, whole, self._free)
+        return Ref(ray, whole.sample_bars(), self._free), Ref(ray, whole, self._free)
 
 
 class SimulatedRay:
@@ -173,7 +174,7 @@ def simulated(workers: int, rows: int, shard_size: int, costs: Costs, **chance: 
     ray = SimulatedRay(costs, **chance)
     there = ray.workers(workers, rows, shard_size)
     source = RaySource(there, Given(1, None))
-    found: State = source.summed(lambda *_: State(0, 0.0, False))
+    found: State = source.sum_shards(lambda *_: State(0, 0.0, False))
     assert found.rows == rows
     states, store = _most(ray.held)
     return Outcome(ray.now, ray.now - ray.read, there.retried, ray.merges, ray.sent, states, store)

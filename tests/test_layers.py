@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from isotrope.errors import InputError
-from isotrope.layers import Choice, choose, state_names
+from isotrope.layers import Choice, resolve_layers, state_names
 
 SEVEN = state_names(7)
 BOTH = state_names(3, 2)
@@ -36,18 +36,18 @@ def test_names_of_states() -> None:
     ],
 )
 def test_what_a_specification_asks_for(spec: Any, labels: list[Any]) -> None:
-    assert [choice.label for choice in choose(spec, SEVEN)] == labels
+    assert [choice.label for choice in resolve_layers(spec, SEVEN)] == labels
 
 
 def test_a_mix_knows_its_states_and_before_norm_its_place() -> None:
-    assert choose("1+-1", SEVEN) == [Choice("1+6", (1, 6))]
-    assert choose("0+4..-1", SEVEN) == [Choice("0+4..6", (0, 4, 5, 6))]
-    assert choose("encoder.1..encoder.2", BOTH) == [Choice("1..2", (1, 2))]
-    assert choose("L.before_norm", SEVEN) == [Choice("6.before_norm", (6,), before_norm=True)]
+    assert resolve_layers("1+-1", SEVEN) == [Choice("1+6", (1, 6))]
+    assert resolve_layers("0+4..-1", SEVEN) == [Choice("0+4..6", (0, 4, 5, 6))]
+    assert resolve_layers("encoder.1..encoder.2", BOTH) == [Choice("1..2", (1, 2))]
+    assert resolve_layers("L.before_norm", SEVEN) == [Choice("6.before_norm", (6,), before_norm=True)]
 
 
 def test_names_and_numbers_run_through_the_encoder_then_the_decoder() -> None:
-    assert [c.label for c in choose("encoder.2,decoder.0,-1", BOTH)] == [2, 3, 4]
+    assert [c.label for c in resolve_layers("encoder.2,decoder.0,-1", BOTH)] == [2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -68,4 +68,4 @@ def test_names_and_numbers_run_through_the_encoder_then_the_decoder() -> None:
 )
 def test_layers_that_are_not_there_are_refused_in_one_sentence(spec: Any, names: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        choose(spec, names)
+        resolve_layers(spec, names)

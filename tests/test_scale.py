@@ -71,7 +71,7 @@ def test_the_simulation_adds_up_in_the_engines_order(
     monkeypatch.setitem(sys.modules, "ray", ray)
     rows = np.random.default_rng(0).normal(size=(shards * 64, 2))
     source = ray.workers(workers).open(Input(vectors=rows, batch_size=1))
-    found = source.collect(Collection(Wanted()))
+    found = source.reduce(Collection(Wanted()))
     assert found.counts["rows"] == len(rows)
     said = cluster.simulated(workers, len(rows), source.shard_size, _costs(cluster))
     assert said.merges == ray.begun["merge"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError, StoreError
 from isotrope.formats.facts import check_facts
+from isotrope.layers import find_layer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,9 +105,10 @@ class Findings:
         measure: its name; of a quantized one, the name with and without `_additive` mean the same.
         """
         if isinstance(layer, int) and layer < 0:
-            if layer < -len(self.layers):
+            found = find_layer(layer, self.layers)
+            if found is None:
                 raise InputError(f"there is no layer {layer}: the run has {len(self.layers)}.")
-            layer = self.layers[layer]
+            layer = found
         wanted = (self.find_name(measure), layer, group, "definition")
         for r in self.readings:
             if (r.measure, r.layer, r.group, r.variant) == wanted:

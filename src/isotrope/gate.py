@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
 from isotrope.formats.names import is_vectors
+from isotrope.layers import find_layer
 
 #: What each sign compares, and in words what holds where it is true.
 _COMPARE: dict[str, tuple[Callable[[float, float], bool], str]] = {
@@ -118,12 +119,10 @@ def _readings(gate: Gate, findings: Findings) -> list[Reading]:
 
 def _layer(scope: str, layers: list[int | str]) -> int | str:
     """The layer that a gate names: a number, negative from the end, or a name."""
-    number = int(scope) if re.fullmatch(r"[+-]?\d{1,6}", scope) else None
-    if number is not None and -len(layers) <= number < 0:
-        return layers[number]
-    if number in layers or scope in layers:
-        return scope if number is None else number
-    raise InputError(f"the gate names layer {scope}, but the run has layers {', '.join(map(str, layers))}.")
+    found = find_layer(scope, layers)
+    if found is None:
+        raise InputError(f"the gate names layer {scope}, but the run has layers {', '.join(map(str, layers))}.")
+    return found
 
 
 def check_layers(gates: Iterable[Gate], layers: list[int | str]) -> None:

@@ -1,9 +1,10 @@
-"""Which layers are meant by `all`, `0,6,-1`, `encoder.3`, `1+-1`, `4..-1` or `30.before_norm`."""
+"""The one resolver of layers: `all`, `0,6,-1`, `encoder.3`, `1+-1`, `4..-1` or `30.before_norm`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeAlias
 
 from isotrope.errors import InputError
@@ -37,16 +38,65 @@ def state_names(encoder: int, decoder: int = 0) -> list[str]:
     return [f"encoder.{i}" for i in range(encoder)] + [f"decoder.{i}" for i in range(decoder)]
 
 
-def choose(spec: str | int | Sequence[int | str], names: Sequence[str]) -> list[Choice]:
-    """The layers that a specification asks for, among the states of a model.
+def find_layer(
+    asked: str | int, layers: Sequence[Layer], names: Mapping[str, str] = MappingProxyType({})
+) -> Layer | None:
+    """Find one of the layers that a model or a run has, None where it has no such layer.
 
-    spec: "all"; numbers, negative from the end; names; numbers joined by + for the average of layers, with
-    .. between the first and the last of several; a number or `L` followed by `.before_norm` for the last state before
-    the model's final norm.
+    Args:
+        asked: A label or a name of a layer, or a negative number that counts from the end.
+        layers: The labels of the layers, in order.
+        names: Names of layers by label, where they have others.
 
-    >>> [c.label for c in choose("0,-1,1+-1", state_names(7))]
+    >>> find_layer("-1", [0, 6, "1+6"]), find_layer("encoder.3", [3], {"3": "encoder.3"}), find_layer(5, [0, 6])
+    ('1+6', 3, None)
+    """
+    text = str(asked).strip()
+    for layer in layers:
+        if text in (str(layer), names.get(str(layer))):
+            return layer
+    try:
+        number = int(text)
+    except ValueError:
+        return None
+    if number in layers:  # written as "+6" or "06"
+        return number
+    return layers[number] if -len(layers) <= number < 0 else None
+
+
+def resolve_layer(
+    asked: str | int, layers: Sequence[Layer], names: Mapping[str, str] = MappingProxyType({}), *, run: str
+) -> Layer:
+    """Find one of the layers of a finished run, as `find_layer`, or raise the error that names them.
+
+    Args:
+        asked: A label or a name of a layer, or a negative number that counts from the end.
+        layers: The labels of the layers, in order.
+        names: Names of layers by label, where they have others.
+        run: What to call the run in the error.
+
+    >>> resolve_layer("7", [0, 6], run="the first run")
+    Traceback (most recent call last):
+    isotrope.errors.InputError: the first run has no layer '7'; it has 0, 6.
+    """
+    found = find_layer(asked, layers, names)
+    if found is None:
+        raise InputError(f"{run} has no layer {str(asked)!r}; it has {', '.join(map(str, layers))}.")
+    return found
+
+
+def resolve_layers(spec: str | int | Sequence[int | str], names: Sequence[str]) -> list[Choice]:
+    """Find the layers that a specification asks for, among the hidden states of a model.
+
+    Args:
+        spec: "all"; numbers, negative from the end; names; numbers joined by + for the average of layers, with ..
+            between the first and the last of several; a number or `L` followed by `.before_norm` for the last state
+            before the model's final norm.
+        names: Names of all hidden states, see `state_names`.
+
+    >>> [c.label for c in resolve_layers("0,-1,1+-1", state_names(7))]
     [0, 6, '1+6']
-    >>> choose("7", state_names(7))
+    >>> resolve_layers("7", state_names(7))
     Traceback (most recent call last):
     isotrope.errors.InputError: there is no layer '7': the model has layers 0 to 6 (or -7 to -1).
     """
@@ -91,13 +141,10 @@ def _number(text: str, names: Sequence[str]) -> int:
     count = len(names)
     if text in names:
         return names.index(text)
-    try:
-        number = int(text)
-    except ValueError:
-        number = count
-    if not -count <= number < count:
+    number = find_layer(text, range(count))
+    if not isinstance(number, int):
         also = "" if names[0] == "0" else f", by name {names[0]} to {names[-1]}"
         raise InputError(
             f"there is no layer {text!r}: the model has layers 0 to {count - 1} (or {-count} to -1){also}."
         )
-    return number % count
+    return number

@@ -9,12 +9,11 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isotrope.compute.memory import release_memory
 from isotrope.compute.threads import open_pool
-from isotrope.engines.engine import Engine, engine_of
-from isotrope.engines.engine import run as run_on
+from isotrope.engines.engine import Engine
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
 from isotrope.layers import Layer
@@ -28,14 +27,16 @@ from isotrope.runs import checkpoint as checkpoints
 from isotrope.runs.retention import check_keep
 from isotrope.runs.run import Run
 from isotrope.runs.tables import tables
-from isotrope.sources.batch import Source
 from isotrope.sources.input import Input
-from isotrope.sources.models.load import Loaded
+from isotrope.sources.source import Source
 from isotrope.sources.vectors.source import ArraySource
-from isotrope.statistics import Collection, Moments, Sample, Summary, Wanted, block
+from isotrope.statistics import Collection, MomentsAndSample, Summary, Wanted
 from isotrope.storage.provenance import begin, provenance
 from isotrope.storage.redaction import masked_facts
 from isotrope.verdict.judge import judge
+
+if TYPE_CHECKING:
+    from isotrope.sources.models.load import Loaded
 
 #: What is measured unless the user says otherwise.
 DEFAULT_MEASURES = "moments,tokens,sequences"
@@ -193,16 +194,14 @@ def scan_source(
     resumed = collection.batches
     told = progress or (lambda *_: None)
     reading = f"reading {source.unit}{_and_then(source, options)}"
-    collection = run_on(
-        source,
+    collection = source.with_progress(lambda done, total: told(reading, done, total)).reduce(
         collection,
-        progress=lambda done, total: told(reading, done, total),
         keep=None if run is None else lambda now: checkpoints.keep(run, task, now),
         every=checkpoint_every,
     )
     release_memory()
     findings = find(collection, source, options, told)
-    findings.provenance = provenance(started, task["settings"], resumed) | {"engine": engine_of(source)}
+    findings.provenance = provenance(started, task["settings"], resumed) | {"engine": source.engine}
     if run is not None:
         told("writing the run", 0, None)
         checkpoints.save(run, findings, collection, keep)
@@ -233,9 +232,9 @@ def _settings(source: Source, options: Options) -> dict[str, Any]:
         "measures": [m.name for m in options.measures],
         "sample": options.wanted.sample,
         "seed": options.seed,
-        "batch_rows": getattr(source, "batch_rows", None),
-        "rows_dtype": str(getattr(source, "dtype", None)),
-        "engine": engine_of(source)["name"],
+        "batch_rows": source.batch_rows,
+        "rows_dtype": str(source.dtype),
+        "engine": source.engine["name"],
     }
 
 
@@ -286,7 +285,7 @@ def find(collection: Collection, source: Source, options: Options, progress: Pro
     findings = Findings(
         readings=readings,
         layers=layers,
-        layer_names={str(k): v for k, v in getattr(source, "layer_names", {}).items()},
+        layer_names={str(k): v for k, v in source.layer_names.items()},
         source=masked_facts(source.describe()),
         counts=dict(collection.counts) | dict(unusual.counts),
         rows=unusual.rows,
@@ -326,12 +325,7 @@ def measure(X: Any, names: str | list[str] | None = None, *, sample: int = 20_00
     if other := [m for m in chosen if m.needs not in ("moments", "sample", "cells")]:
         raise InputError(f"{other[0].name} cannot be taken from rows alone: it needs {other[0].needs}; use scan.")
     source = ArraySource(X, exact=True)
-    moments, compared = Moments.empty(source.width), Sample.empty(source.width, sample, seed)
-    for batch in source.batches():
-        rows = block(batch.layers[0], batch.rows)
-        moments += Moments.of(rows)
-        if any(m.needs != "moments" for m in chosen):
-            compared.add(rows)
-    summary, groups = Summary(moments, sample=compared), Groups(compared, ())
+    found = source.reduce(MomentsAndSample.empty_for(source.width, sample, seed))
+    summary, groups = Summary(found.moments, sample=found.sample), Groups(found.sample, ())
     statistics = {kind: statistic(kind, summary, groups, seed)[0] for kind in {m.statistic for m in chosen}}
     return {m.name: math.nan if statistics[m.statistic] is None else m(statistics[m.statistic]) for m in chosen}

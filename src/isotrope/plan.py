@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -16,8 +16,8 @@ from isotrope.readings.cost import seconds_after, side_by_side
 from isotrope.report.precompute import memory as memory_of_maps
 from isotrope.report.precompute import seconds as seconds_of_maps
 from isotrope.runs.retention import count_kept_rows, estimate_bytes
-from isotrope.sources.batch import Source
 from isotrope.sources.media.source import MediaSource
+from isotrope.sources.source import Source
 from isotrope.sources.text.source import TextSource
 from isotrope.sources.text.tokenize import encode
 from isotrope.statistics import Collection, Wanted
@@ -68,8 +68,7 @@ def plan(
     """
     trial = Collection(wanted)
     begin = time.perf_counter()
-    for batch in islice(source.batches(), _TIMED_BATCHES * getattr(source, "parts", 1)):
-        trial.update(batch)
+    deque(islice(source.map(trial.update), _TIMED_BATCHES * source.parts), maxlen=0)
     seconds = time.perf_counter() - begin
     (rows, types), timed = _rows_and_types(source, trial), max(1, _seen(trial))
     layers, d = len(source.layers), source.width

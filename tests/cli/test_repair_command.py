@@ -388,14 +388,10 @@ def test_texts_without_a_row_are_refused(tmp_path: Path) -> None:
     class Texts(ArraySource):
         """Pooled texts, of which one had no token."""
 
-        unit = "texts"
-
-        def __init__(self) -> None:
-            super().__init__(ROWS)
-            self.total = 501
+        unit, total = "texts", 501
 
     with pytest.raises(library.IsotropeError, match="501 texts gave 500 rows"):
-        apply_to_file(library.Centering().fit(ROWS), Texts(), tmp_path / "out.npy")
+        apply_to_file(library.Centering().fit(ROWS), Texts(ROWS), tmp_path / "out.npy")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -17,7 +17,7 @@ def test_going_on_from_a_whole_gives_the_same(shards: int, depth: int) -> None:
     parts = [f"{number}," for number in range(shards)]
     tree = Tree(_joined, depth)
     kept = [(number + 1, tree.whole) for number, part in enumerate(parts) if tree.add(part)]
-    result = tree.finished()
+    result = tree.finish()
     assert result is not None
     assert [part for part in result.replace("(", "").replace(")", "").split(",") if part] == list(
         map(str, range(shards))
@@ -27,7 +27,7 @@ def test_going_on_from_a_whole_gives_the_same(shards: int, depth: int) -> None:
         again = Tree(_joined, depth, whole)
         for part in parts[done:]:
             again.add(part)
-        assert again.finished() == result
+        assert again.finish() == result
 
 
 @pytest.mark.parametrize("shards", [1_024, 1_025, 5_000, 20_000, 400_000])
@@ -35,4 +35,4 @@ def test_the_whole_is_added_to_a_bounded_number_of_times(shards: int) -> None:
     tree = Tree(lambda *those: 0, levels(shards))
     grown = sum([tree.add(1) for _ in range(shards)])
     assert 12 <= grown <= 64
-    assert tree.finished() == 0
+    assert tree.finish() == 0

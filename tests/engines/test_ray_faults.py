@@ -24,7 +24,6 @@ from isotrope.errors import InputError
 from isotrope.runs import checkpoint as checkpoints
 from isotrope.runs.run import Run
 from isotrope.sources.input import Input
-from isotrope.sources.shards import mapped
 from isotrope.statistics import Collection
 from isotrope.storage.files import read_arrays
 
@@ -86,7 +85,7 @@ def test_workers_killed_again_and_again(whole: Path, tmp_path: Path) -> None:
 def test_what_kills_every_worker_does_not_go_on_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "_TRIES", 1)
     with Engine(engine="ray", workers=1).open(Input(vectors=ROWS)) as source, pytest.raises(InputError) as refused:
-        next(mapped(source, lambda *_: os.kill(os.getpid(), signal.SIGKILL)))
+        next(source.map(lambda _: os.kill(os.getpid(), signal.SIGKILL)))
     assert "the cluster lost a worker" in str(refused.value)
     assert "smaller --batch-size" in str(refused.value)
 

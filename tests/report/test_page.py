@@ -23,6 +23,7 @@ from isotrope.report import write_comparison
 from isotrope.runs.run import Run
 from isotrope.runs.saved_statistics import Stored
 from isotrope.sources.batch import Batch, Rows
+from isotrope.sources.source import Source
 from testkit.spaces import HOSTILE, LAYERS, Tokens
 
 #: Collects what the page would have saved as files.
@@ -366,22 +367,22 @@ def test_models_of_different_depth_side_by_side(browser: Any, tmp_path: Path) ->
     assert all(_all(browser, f"#spectrum path.line.before[data-run='{i}']") for i in (0, 1))
 
 
-class _Deep:
+class _Deep(Source):
     """Rows of a model with so many hidden states."""
 
-    unit, width, total, parts = "rows", 6, 200, 1
+    unit, width, total = "rows", 6, 200
 
     def __init__(self, states: int, rng: np.random.Generator) -> None:
         self.layers: list[int | str] = list(range(states))
-        self.layer_names = {i: str(i) for i in range(states)}
         self._rows = {i: rng.normal(size=(200, 6)) + i / 9 for i in range(states)}
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         if not start:
             yield Batch(self._rows, Rows(np.arange(200, dtype=np.uint64)))
 
-    def token_names(self, tokens: Any) -> None:
-        return None
+    @property
+    def layer_names(self) -> dict[int | str, str]:
+        return {i: str(i) for i in self.layers}
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "model", "states": len(self.layers), "width": 6, "layers": list(self.layers)}

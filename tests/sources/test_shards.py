@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotrope.engines import local
-from isotrope.engines.ray.replica import merged
-from isotrope.engines.ray.source import _collected
-from isotrope.sources.batch import Batch, Sharded
+from isotrope.engines.ray.replica import merge
+from isotrope.engines.ray.source import _reduce_shard
+from isotrope.sources.batch import Batch
 from isotrope.sources.input import Input
 from isotrope.sources.shards import batches_per_shard
+from isotrope.sources.source import Source
 from isotrope.statistics import Collection, Wanted
 from testkit.media_models import save_image_model, save_sound_model
 from testkit.models import save_model, texts
@@ -62,7 +62,7 @@ def _sounds(folder: Path) -> Input:
 EVERY = [_vectors, _tokens, _pooled, _images, _sounds]
 
 
-def _shards(source: Sharded) -> list[list[Batch]]:
+def _shards(source: Source) -> list[list[Batch]]:
     assert source.total is not None
     return [list(source.shard(number)) for number in range(-(-source.total // source.shard_size))]
 
@@ -91,14 +91,14 @@ def test_the_batches_of_the_whole_pass(made: Callable[[Path], Input], tmp_path: 
 def test_in_any_order_and_what_was_counted(made: Callable[[Path], Input], tmp_path: Path) -> None:
     source = made(tmp_path).open()
     wanted = Wanted(tokens=True, sequences=True, sample=40)
-    whole = local.run(source, Collection(wanted))
+    whole = source.reduce(Collection(wanted))
     count = len(_shards(source))
     found: dict[int, Collection] = {}
     bars: Any = None
     for number in reversed(range(count)):
-        found[number] = _collected(wanted, len(source.layers), source.shard(number), bars)
-        bars = found[number].bars_of()  # rows that cannot stay are not even kept, and the sample is the same
-    total = merged(*(found[number] for number in range(count)))
+        found[number] = _reduce_shard(Collection(wanted), len(source.layers), source.shard(number), bars)
+        bars = found[number].sample_bars()  # rows that cannot stay are not even kept, and the sample is the same
+    total = merge(*(found[number] for number in range(count)))
     assert total.counts == whole.counts
     assert total.shards == count
     assert total.summaries.keys() == whole.summaries.keys()
@@ -114,8 +114,8 @@ def test_in_any_order_and_what_was_counted(made: Callable[[Path], Input], tmp_pa
 def test_a_full_sample_keeps_others_small() -> None:
     source = Input(vectors=ROWS, batch_size=3).open()
     wanted = Wanted(sample=30)
-    first = merged(*(_collected(wanted, 1, source.shard(number), None) for number in range(12)))
-    plain, told = (_collected(wanted, 1, source.shard(12), bars) for bars in (None, first.bars_of()))
+    first = merge(*(_reduce_shard(Collection(wanted), 1, source.shard(number), None) for number in range(12)))
+    plain, told = (_reduce_shard(Collection(wanted), 1, source.shard(12), bars) for bars in (None, first.sample_bars()))
     samples = [other.layer(0).sample for other in (plain, told, first + plain, first + told)]
     kept, few, one, other = (sample.values for sample in samples if sample is not None)
     assert len(kept) == 30

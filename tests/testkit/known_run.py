@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.sources.batch import Batch, Rows
+from isotrope.sources.source import Source
 
 #: Texts that would harm a picture that took them for anything but text.
 HOSTILE = ("<script>alert(1)</script>", "$\\frac{1$", "a\x00b\u202ec", "&amp;]]>", "%s{x}", "x" * 10_000, "😀中文字")
 
 
 @dataclass
-class KnownSource:
+class KnownSource(Source):
     """Rows of four layers, (n, d) each, of sequences of 5 to 14 tokens of 40 types."""
 
     rows: dict[int, NDArray[np.float64]]
@@ -25,11 +26,10 @@ class KnownSource:
     names: list[str]
     batch_rows: int = 1000
 
-    @property
-    def layers(self) -> list[Any]:
-        return list(self.rows)
-
     width, total, unit = 6, None, "rows"
+
+    def __post_init__(self) -> None:
+        self.layers = list(self.rows)
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         yield from [Batch(self.rows, self.known, {"texts": len(self.known.starts())})][start:]

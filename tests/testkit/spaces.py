@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from isotrope.layers import Layer
 from isotrope.sources.batch import Batch, Rows
+from isotrope.sources.source import Source
 
 HOSTILE = [
     "</script><script>window.harmed = 1</script>",
@@ -26,16 +27,15 @@ HOSTILE = [
 WIDTH, LAYERS = 12, 4
 
 
-class Tokens:
+class Tokens(Source):
     """60 sequences of 20 tokens; layer k has a common mean of length 2k."""
 
     unit = "texts"
     total = 60
     width = WIDTH
 
-    @property
-    def layers(self) -> list[Layer]:
-        return list(range(LAYERS))
+    def __init__(self) -> None:
+        self.layers: list[Layer] = list(range(LAYERS))
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         rng = np.random.default_rng(4)

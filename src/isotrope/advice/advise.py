@@ -14,9 +14,9 @@ from isotrope.advice.scale_free_softdecay import bend
 from isotrope.errors import InputError
 from isotrope.repairs import Centering
 from isotrope.repairs.linear import LinearRepair
-from isotrope.sources.batch import Source
 from isotrope.sources.input import Input
-from isotrope.statistics import Moments, Sample, block
+from isotrope.sources.source import Source
+from isotrope.statistics import Moments, MomentsAndSample
 
 #: Rows of vectors whose neighbours are looked at.
 _MOST_ROWS = 2_000
@@ -79,13 +79,6 @@ def _of_vectors(reading: Input, seed: int, tell: Progress) -> Advice:
 
 def _read(source: Source, seed: int, tell: Progress) -> tuple[Moments, NDArray[Any]]:
     """Moments of all rows, and 2,000 of the rows, in one pass."""
-    moments, sample = Moments.empty(source.width), Sample.empty(source.width, _MOST_ROWS, seed)
-    done = 0
-    for batch in source.batches():
-        (rows,) = batch.layers.values()
-        usable = block(rows, batch.rows)
-        moments += Moments.of(usable)
-        sample.add(usable)
-        done += len(rows)
-        tell("reading rows", done, source.total)
-    return moments, sample.values
+    source = source.with_progress(lambda done, total: tell("reading rows", done, total))
+    found = source.reduce(MomentsAndSample.empty_for(source.width, _MOST_ROWS, seed))
+    return found.moments, found.sample.values

@@ -55,15 +55,13 @@ def encode_in(
     source = replace(read, in_order=False).rows_over(open_corpus(unique), loaded)
     names = [str(layer) for layer in source.layers] if weights is None else mixes
     parts: dict[Space, list[Rows]] = {}
-    ids, done = [], 0
-    for batch in source.batches():
-        sequences, found = _pooled(batch, names, weights)
+    ids = []
+    if tell is not None:
+        source = source.with_progress(lambda done, _: tell(done, len(unique)))
+    for sequences, found in source.map(lambda batch: _pooled(batch, names, weights)):
         for space, rows in found:
             parts.setdefault(space, []).append(rows)
         ids.append(sequences)
-        done += batch.counts.get(source.unit, 0)
-        if tell is not None:
-            tell(done, len(unique))
     place = {unique[number]: i for i, number in enumerate(np.concatenate(ids))}
     return Spaces(place, {space: np.concatenate(rows) for space, rows in parts.items()})
 

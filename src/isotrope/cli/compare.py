@@ -76,29 +76,19 @@ def _write(runs: list[Path], html: Path, align: str | None, *, quiet: bool) -> N
 def _chosen(changes: list[Change], first: Findings, measures: str | None, layers: str | None) -> list[Change]:
     """The changes of the measures and layers asked for."""
     from isotrope.errors import InputError
+    from isotrope.layers import resolve_layer
     from isotrope.measures import select
 
     if measures is not None:
         names = {m.name for m in select(measures)}
         changes = [c for c in changes if c.measure in names]
     if layers is not None:
-        wanted = {_label(part.strip(), first) for part in layers.split(",")}
+        parts = layers.split(",")
+        wanted = {str(resolve_layer(part, first.layers, first.layer_names, run="the first run")) for part in parts}
         changes = [c for c in changes if str(c.layer) in wanted]
     if not changes:
         raise InputError("the runs share no reading of these measures and layers; leave out --measures or --layers.")
     return changes
-
-
-def _label(layer: str, run: Findings) -> str:
-    """A layer as the run calls it; negative numbers count from the end."""
-    from isotrope.errors import InputError
-
-    known = [str(known) for known in run.layers]
-    if layer.startswith("-") and layer[1:].isdigit() and 1 <= int(layer[1:]) <= len(known):
-        return known[int(layer)]
-    if layer not in known:
-        raise InputError(f"the first run has no layer {layer!r}; it has {', '.join(known)}.")
-    return layer
 
 
 def _plain(c: Change) -> dict[str, Any]:

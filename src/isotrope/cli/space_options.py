@@ -11,7 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from isotrope.layers import Layer
-    from isotrope.sources.batch import Source
+    from isotrope.sources.source import Source
 
 _ROWS = "Rows"
 
@@ -102,15 +102,11 @@ def refuse_reading(given: Mapping[str, Any], what: str, *others: str) -> None:
 
 def run_layer(folder: str, asked: str | None) -> tuple[Layer, dict[str, Any]]:
     """The layer of a run that is asked for, by default the last, and what it is of; negative ones count backwards."""
-    from isotrope.errors import InputError
+    from isotrope.layers import resolve_layer
     from isotrope.runs.run import Run
 
     findings = Run(folder).findings()
-    layers = {str(known): known for known in findings.layers}
-    backwards = {str(-i): known for i, known in enumerate(reversed(findings.layers), start=1)}
-    wanted = (layers | backwards).get(asked or "-1")
-    if wanted is None:
-        raise InputError(f"the run {folder!r} has no layer {asked!r}; it has {', '.join(layers)}.")
+    wanted = resolve_layer(asked or "-1", findings.layers, findings.layer_names, run=f"the run {folder!r}")
     return wanted, {**findings.source, "layers": [wanted], "run": folder}
 
 

@@ -1,24 +1,20 @@
-"""Which engine runs: the only place that knows, besides the engines themselves."""
+"""Where a source is read: in this process, or on a Ray cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from isotrope.engines import local
-from isotrope.engines.local import Progress
 from isotrope.errors import InputError
-from isotrope.sources.batch import Source
 from isotrope.sources.input import Input
-from isotrope.sources.text.encoder import Encoder
+from isotrope.sources.source import Source
 from isotrope.sources.vectors.unreadable_files import SKIP_UNOPENED, refuse_choice
-from isotrope.statistics import Collection
 
 if TYPE_CHECKING:
     from isotrope.engines.ray.workers import Workers
+    from isotrope.sources.text.encoder import Encoder
 
 ENGINES = ("local", "ray")
 
@@ -74,6 +70,8 @@ class Engine:
     @contextmanager
     def encoder(self, reading: Input) -> Iterator[Encoder]:
         """What makes rows of texts, on this engine."""
+        from isotrope.sources.text.encoder import Encoder
+
         if self.engine == "local":
             yield Encoder(reading)
         else:
@@ -89,24 +87,3 @@ class Engine:
             gpus_per_worker=self.gpus_per_worker,
             skip=skip,
         )
-
-
-def run(
-    source: Source,
-    collection: Collection,
-    *,
-    progress: Progress | None = None,
-    keep: Callable[[Collection], None] | None = None,
-    every: float = 60.0,
-) -> Collection:
-    """Add all batches of a source to a collection, where the source is read; see `isotrope.engines.local.run`."""
-    collect = getattr(source, "collect", None) or partial(local.run, source)
-    found: Collection = collect(collection, progress=progress, keep=keep, every=every)
-    return found
-
-
-def engine_of(reader: Source | Encoder | None) -> dict[str, Any]:
-    """Where a source is read, or the model of an encoder runs: plain data for provenance."""
-    place = reader.elsewhere if isinstance(reader, Encoder) else reader
-    found: dict[str, Any] = getattr(place, "engine", {"name": "local"})
-    return found

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from isotrope.engines.engine import Engine, engine_of
+from isotrope.engines.engine import Engine
 from isotrope.errors import InputError
 from isotrope.evaluation.beir import RetrievalSet, open_set
 from isotrope.evaluation.differences import point_differences
@@ -110,7 +110,7 @@ def evaluate_retrieval(
             list(found.queries),
             by_query,
             provenance(started, {"seed": seed, "data": str(data), "split": split} | prompts, 0)
-            | {"engine": engine_of(encoder)},
+            | {"engine": encoder.engine},
         )
 
 

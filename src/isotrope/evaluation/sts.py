@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from isotrope.engines.engine import Engine, engine_of
+from isotrope.engines.engine import Engine
 from isotrope.errors import InputError
 from isotrope.evaluation.differences import point_differences
 from isotrope.evaluation.metrics import CORRELATIONS, Correlation, Vector
@@ -122,7 +122,7 @@ def evaluate_sts(
             ],
             point_differences(found_by),
             {pairs.name: pairs.left_out for pairs in found if pairs.left_out},
-            provenance(started, settings, 0) | {"engine": engine_of(encoder)},
+            provenance(started, settings, 0) | {"engine": encoder.engine},
         )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError
 from isotrope.figures.record import NEEDS, FigureRecord
 from isotrope.findings import Findings, Reading
-from isotrope.layers import Layer
+from isotrope.layers import Layer, resolve_layer
 from isotrope.measures.token_window import FEWEST, MOST
 from isotrope.repairs.fit_data import saved_summary
 from isotrope.runs.run import Run
@@ -56,12 +56,7 @@ class RunData:
         """A layer by name or number, negative ones from the end; without one the middle or the last."""
         if asked is None:
             return self.layers[len(self.layers) // 2] if default == "middle" else self.layers[-1]
-        known = {str(layer): layer for layer in self.layers}
-        backwards = {str(-i): layer for i, layer in enumerate(reversed(self.layers), start=1)}
-        found = (known | backwards).get(str(asked))
-        if found is None:
-            raise InputError(f"the run {str(self.folder)!r} has no layer {str(asked)!r}; it has {', '.join(known)}.")
-        return found
+        return resolve_layer(asked, self.layers, self.findings.layer_names, run=f"the run {str(self.folder)!r}")
 
     def name(self, layer: Layer) -> str:
         """What a layer is called."""

@@ -19,6 +19,7 @@ from isotrope.integrations.truncated_model import drop_blocks
 from isotrope.layers import Choice
 from isotrope.repairs import Affine, Repair
 from isotrope.repairs.linear import LinearRepair
+from isotrope.sources.batch import Batch
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
 from isotrope.sources.models.hidden_states import Ids, Mask
@@ -168,11 +169,11 @@ def _token_weights(source: TextSource) -> NDArray[np.float32] | None:
 
 def _rows(source: TextSource) -> tuple[list[str], NDArray[Any]]:
     """The texts that have a row, and their rows."""
-    batches = list(source.batches())
+    batches = list(source.map(Batch.to_numpy))
     texts = {text.id: text.text for text in source.corpus}
     (label,) = source.layers
     ids = np.concatenate([batch.rows.sequence for batch in batches]).tolist()
-    return [texts[i] for i in ids], np.concatenate([batch.layers[label].numpy() for batch in batches])
+    return [texts[i] for i in ids], np.concatenate([batch.layers[label] for batch in batches])
 
 
 def _padded(source: TextSource) -> tuple[Ids, Mask]:

@@ -103,9 +103,7 @@ class GeometryMonitor(TrainerCallback, BaseEvaluator):  # type: ignore[misc]  # 
         network = getattr(network, "base_model", network)
         with _set_evaluation_mode(network):
             source = self._open_source(network, self.tokenizer or tokenizer or getattr(model, "tokenizer", None))
-            collection = Collection(Wanted())
-            for batch in source.batches():
-                collection.update(batch)
+            collection = source.reduce(Collection(Wanted()))
         readings = [
             _take_reading(m, collection.layer(layer).moments, layer) for layer in source.layers for m in self.measures
         ]

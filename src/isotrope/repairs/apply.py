@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -12,17 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.compute.arrays import to_numpy
 from isotrope.errors import InputError
 from isotrope.repairs.fit_check import FitCheck
 from isotrope.repairs.repair import Repair
 from isotrope.repairs.unit_length import NormalizedMap, combine_ways
-from isotrope.sources.batch import Batch, Source
-from isotrope.sources.shards import mapped
+from isotrope.sources.batch import Batch
+from isotrope.sources.source import Source
 from isotrope.sources.vectors.row_blocks import NARROW
 from isotrope.sources.vectors.source import default_rows
 from isotrope.sources.vectors.stores.store import Records, Store, Target
-from isotrope.storage.row_files import Columns, refuse_target, write_rows
+from isotrope.storage.row_files import refuse_target, write_rows
 
 
 def apply_to_file(
@@ -60,7 +59,7 @@ def apply_to_file(
     if len(source.layers) != 1:
         raise InputError(f"the source has {len(source.layers)} layers, expected one: a repair is of one space.")
     _check_width(repair, source.width)
-    columns: Columns | None = getattr(source, "columns", None) if target.suffix.lower() == ".parquet" else None
+    columns = source.columns if target.suffix.lower() == ".parquet" else None
     return write_rows(target, repair_batches(repair, source, normalize, allow_mismatch), columns)
 
 
@@ -115,7 +114,7 @@ def repair_batches(
 ) -> Iterator[NDArray[np.floating[Any]]]:
     """The repaired rows of a source, batch by batch, (m, d) -> (m, k), float32 or float64."""
     row, pooled = 0, False
-    for images in mapped(source, partial(_apply_to_batches, _make_application(repair, normalize, allow_mismatch))):
+    for images in source.map(partial(_apply_to_batch, _make_application(repair, normalize, allow_mismatch))):
         for image in images:
             yield _check_image(image, row)
             row += len(image.rows)
@@ -164,14 +163,9 @@ def _make_application(repair: Repair, normalize: str | None, allow_mismatch: boo
     return _Application(NormalizedMap(repair.map_, way), None if allow_mismatch else repair.fit_check_)
 
 
-def _apply_to_batches(apply: _Application, batches: Iterable[Batch], _: Any) -> list[_Image]:
-    """The repaired rows of some batches."""
-    images = []
-    for batch in batches:
-        for found in batch.layers.values():
-            rows = to_numpy(found)
-            images.append(apply(rows, batch.rows.position is None))
-    return images
+def _apply_to_batch(apply: _Application, batch: Batch) -> list[_Image]:
+    """The repaired rows of a batch; none where nothing in it could be used."""
+    return [apply(rows, batch.rows.position is None) for rows in batch.to_numpy().layers.values()]
 
 
 def _find_nonfinite(rows: NDArray[Any], what: str) -> tuple[int, str] | None:

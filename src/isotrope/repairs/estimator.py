@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from isotrope.compute.arrays import to_float64
 from isotrope.errors import InputError
+from isotrope.sources.source import Source
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -152,7 +153,7 @@ def find_column_names(given: Any) -> NDArray[Any] | None:
     >>> find_column_names(pd.DataFrame({"a": [1.0], "b": [2.0]}))
     array(['a', 'b'], dtype=object)
     """
-    columns = None if hasattr(given, "batches") else getattr(given, "columns", None)  # a source is no table
+    columns = None if isinstance(given, Source) else getattr(given, "columns", None)  # a source is no table
     if columns is None or not all(isinstance(name, str) for name in columns):
         return None
     return np.array(list(columns), dtype=object)

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from isotrope.compute.arrays import is_tensor, to_matrix
-from isotrope.compute.threads import open_pool
+from isotrope.compute.threads import open_pool as open_threads
 from isotrope.errors import InputError
-from isotrope.layers import Layer
+from isotrope.layers import Layer, find_layer
 from isotrope.repairs.fit_check import Lengths
 from isotrope.repairs.spectrum import find_coarsest, find_narrowest, resolve_storage_type
 from isotrope.runs.run import Run
-from isotrope.sources.batch import Batch, Rows, Source
+from isotrope.sources.batch import Batch, Rows
+from isotrope.sources.source import Source
 from isotrope.sources.vectors.row_blocks import dtype_label
 from isotrope.sources.vectors.source import ArraySource
-from isotrope.statistics import Block, Moments, Sample, Summary, block
+from isotrope.statistics import Block, Moments, MomentsAndSample, Sample, Summary, block
 from isotrope.statistics.saved_arrays import name_file
 from isotrope.storage.files import read_arrays
 
@@ -49,30 +50,52 @@ class FitData(NamedTuple):
     sample: Sample | None
 
 
+def _identity(rows: Block) -> Block:
+    return rows
+
+
 @dataclass(eq=False)
-class _Part:
-    """What some batches add: a value with `+`."""
+class _FitStatistics(MomentsAndSample):
+    """Moments of what is fitted on, and lengths and a sample of the rows as they came.
 
-    moments: Moments
-    lengths: Lengths
-    sample: Sample
+    prepare: what is fitted on, of the rows as they came. Batches are worked on side by side and added in their order.
+    """
 
-    @classmethod
-    def empty(cls, width: int) -> _Part:
-        return cls(Moments.empty(width), Lengths(), Sample.empty(width, SAMPLE))
+    lengths: Lengths = field(default_factory=Lengths)
+    prepare: Callable[[Block], Block] = _identity
+    _waiting: deque[Future[tuple[Block, Moments]]] = field(default_factory=deque)
 
-    def __add__(self, other: _Part) -> _Part:
-        return _Part(self.moments + other.moments, self.lengths + other.lengths, self.sample + other.sample)
+    def empty(self, bars: Mapping[Any, int] | None = None) -> _FitStatistics:
+        return replace(self.empty_for(self.sample.d, self.sample.size), prepare=self.prepare)
 
-    def add(self, rows: Block, moments: Moments) -> None:
-        """Take in rows as they came, and the moments of what is fitted on."""
+    def __add__(self, other: _FitStatistics) -> _FitStatistics:
+        return replace(super().__add__(other), lengths=self.lengths + other.lengths, prepare=self.prepare)
+
+    def open_pool(self, layers: int, threads: int | None = None) -> AbstractContextManager[Executor | None]:
+        return open_threads() if threads is None else nullcontext()
+
+    def update(self, batch: Batch, pool: Executor | None = None) -> None:
+        for rows in batch.layers.values():  # none where nothing could be used
+            if pool is None:
+                self._add(*self._compute(rows, batch.rows))
+            else:
+                self._waiting.append(pool.submit(self._compute, rows, batch.rows))
+        if len(self._waiting) > _AHEAD:
+            self._add(*self._waiting.popleft().result())
+
+    def settle(self) -> None:
+        while self._waiting:
+            self._add(*self._waiting.popleft().result())
+        super().settle()
+
+    def _compute(self, found: Any, known: Rows) -> tuple[Block, Moments]:
+        rows = block(found, known)
+        return rows, Moments.of(self.prepare(rows))
+
+    def _add(self, rows: Block, moments: Moments) -> None:
         self.moments += moments
         self.lengths += Lengths.of(rows.norms)
         self.sample.add(_drop_tokens(rows))
-
-    def settle(self) -> None:
-        """Put the sample in order."""
-        self.sample.settle()
 
 
 def collect(X: Any, *, of_unit_rows: bool = False) -> FitData:
@@ -91,15 +114,8 @@ def collect(X: Any, *, of_unit_rows: bool = False) -> FitData:
             raise InputError("moments of rows do not say those of unit rows; fit on the rows, or with normalize=False.")
         return _from_statistics(X)
     source, described = resolve_source(X)
-    prepare = _divide_by_length if of_unit_rows else _as_they_are
-    elsewhere = getattr(source, "summed", None)
-    part: _Part
-    if elsewhere is not None:
-        part = elsewhere(partial(_collect_part, source.width, prepare))
-    else:
-        part = _Part.empty(source.width)
-        for rows, found in _compute_in_parallel(source, prepare):
-            part.add(rows, found)
+    empty = _FitStatistics.empty_for(source.width, SAMPLE)
+    part = source.reduce(replace(empty, prepare=_divide_by_length) if of_unit_rows else empty)
     moments = part.moments
     if moments.nonfinite:
         total = moments.n + moments.zero + moments.nonfinite
@@ -107,7 +123,6 @@ def collect(X: Any, *, of_unit_rows: bool = False) -> FitData:
             f"{moments.nonfinite:,} of {total:,} rows hold NaN or inf, expected numbers: correct or remove them, "
             "or fit on Moments, which leave them out."
         )
-    part.settle()
     sources = [source.describe()] if described else []
     storage = resolve_storage_type(moments, sources) if described else find_storage_type(X)
     return FitData(moments, sources, find_narrowest(part.sample.values, storage), part.lengths, part.sample)
@@ -159,8 +174,8 @@ def saved_summary(run: str | Path, layer: Layer | None = None) -> Summary:
     opened = Run(run)
     files = opened.statistics()
     layers = list(dict.fromkeys(found for _, found, _ in files))
-    wanted = layers[0] if layer is None and len(layers) == 1 else layer
-    if wanted not in layers:
+    wanted = find_layer("-1" if layer is None and len(layers) == 1 else str(layer), layers)
+    if wanted is None:
         names = ", ".join(map(str, layers))
         raise InputError(f"the run {str(run)!r} has the layers {names}, got {layer!r}; name one of them.")
     paths = [path for _, found, path in files if found == wanted]
@@ -175,40 +190,6 @@ def _read_summary(path: Path) -> Summary:
         return Summary.from_arrays(read_arrays(path))
 
 
-def _collect_part(width: int, prepare: Callable[[Block], Block], batches: Iterable[Batch], _: Any) -> _Part:
-    """What some batches add, each of one layer or, where nothing could be used, of none."""
-    part = _Part.empty(width)
-    for batch in batches:
-        for found in batch.layers.values():
-            rows = block(found, batch.rows)
-            part.add(rows, Moments.of(prepare(rows)))
-    part.settle()
-    return part
-
-
-def _compute_in_parallel(source: Source, prepare: Callable[[Block], Block]) -> Iterator[tuple[Block, Moments]]:
-    """Rows and moments of each batch in the batches' order, worked out beside each other while the next are read."""
-
-    def of(batch: Batch) -> tuple[Block, Moments]:
-        (found,) = batch.layers.values()
-        rows = block(found, batch.rows)
-        return rows, Moments.of(prepare(rows))
-
-    with open_pool() as pool:
-        begun: deque[Future[tuple[Block, Moments]]] = deque()
-        for batch in source.batches():
-            if batch.layers:  # none where nothing could be used
-                begun.append(pool.submit(of, batch))
-            if len(begun) > _AHEAD:
-                yield begun.popleft().result()
-        while begun:
-            yield begun.popleft().result()
-
-
-def _as_they_are(rows: Block) -> Block:
-    return rows
-
-
 def _divide_by_length(rows: Block) -> Block:
     """The same rows, each divided by its length."""
     directions = block(rows.values / rows.norms[:, None], rows.rows)
@@ -217,11 +198,10 @@ def _divide_by_length(rows: Block) -> Block:
 
 def resolve_source(X: Any) -> tuple[Source, bool]:
     """A source of the rows, and whether its description says more than their number."""
-    if hasattr(X, "batches"):
-        source: Source = X
-        if len(source.layers) != 1:
-            raise InputError(f"the source has {len(source.layers)} layers, expected one: a repair is of one space.")
-        return source, True
+    if isinstance(X, Source):
+        if len(X.layers) != 1:
+            raise InputError(f"the source has {len(X.layers)} layers, expected one: a repair is of one space.")
+        return X, True
     if _are_paths(X):
         return ArraySource(X), True
     rows = to_matrix(X)

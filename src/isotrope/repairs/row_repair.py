@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Mapping
+from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from isotrope.repairs.fit_data import find_storage_type, resolve_source, take_sa
 from isotrope.repairs.repair import Repair
 from isotrope.repairs.spectrum import find_coarsest
 from isotrope.sources.batch import Batch
-from isotrope.statistics import Moments, Sample, Summary, block
+from isotrope.statistics import MomentsAndSample, Sample, block
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -156,23 +156,18 @@ def _collect_rows(X: Any, seed: int) -> tuple[NDArray[np.floating[Any]], list[di
     if not described:
         rows = to_matrix(X)
         return to_float64(rows) if is_tensor(rows) or rows.dtype.itemsize not in (4, 8) else rows, []
-    make = partial(_collect_sample, source.width, seed)
-    elsewhere = getattr(source, "summed", None)
-    found: Summary = make(source.batches(), None) if elsewhere is None else elsewhere(make)
+    found = source.reduce(_SampledRows.empty_for(source.width, SAMPLE, seed))
     sample, nonfinite = found.sample, found.moments.nonfinite
-    assert sample is not None
     if nonfinite:
         raise InputError(f"{nonfinite:,} of the rows hold NaN or inf, expected numbers: correct or remove them.")
     return sample.values, [source.describe() | {"sampled": {"size": SAMPLE, "seed": seed, "rows": sample.sequences}}]
 
 
-def _collect_sample(width: int, seed: int, batches: Iterable[Batch], _: Any) -> Summary:
-    """A sample of the rows of batches; of their moments only how many rows are not finite."""
-    sample, moments = Sample.empty(width, SAMPLE, seed), Moments.empty(width)
-    for batch in batches:
+class _SampledRows(MomentsAndSample):
+    """A sample of rows; of their moments only how many rows are not finite."""
+
+    def update(self, batch: Batch, pool: Executor | None = None) -> None:
         for rows in batch.layers.values():
             usable = block(rows, batch.rows)
-            moments.nonfinite += usable.nonfinite
-            sample.add(usable)
-    sample.settle()
-    return Summary(moments, sample=sample)
+            self.moments.nonfinite += usable.nonfinite
+            self.sample.add(usable)

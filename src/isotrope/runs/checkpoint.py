@@ -10,7 +10,7 @@ from isotrope.findings import Findings
 from isotrope.layers import Layer
 from isotrope.runs.retention import compact_arrays
 from isotrope.runs.run import Run
-from isotrope.sources.batch import Source
+from isotrope.sources.source import Source
 from isotrope.statistics import Collection, Summary, Wanted
 from isotrope.storage.redaction import masked_facts
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from isotrope.compute.arrays import to_numpy
 from isotrope.layers import Layer
 from isotrope.sources.groups import Groups
 
@@ -93,45 +94,6 @@ class Batch:
     rows: Rows
     counts: Mapping[str, int] = field(default_factory=dict)
 
-
-class Source(Protocol):
-    """Anything that yields batches, always the same ones in the same order."""
-
-    @property
-    def layers(self) -> list[Layer]:
-        """The layers that the batches carry, in order."""
-
-    @property
-    def width(self) -> int:
-        """The number of dimensions d of its rows."""
-
-    @property
-    def total(self) -> int | None:
-        """How many `progress` units there are in all (rows or texts), None where unknown."""
-
-    @property
-    def unit(self) -> str:
-        """What `total` counts: "rows" or "texts"."""
-
-    def batches(self, start: int = 0) -> Iterator[Batch]:
-        """The batches from number `start` on."""
-
-    def describe(self) -> dict[str, Any]:
-        """Plain data for provenance: kind, model, files with sizes and hashes, options."""
-
-    def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
-        """The text of token types, None where rows have no tokens."""
-
-
-class Sharded(Source, Protocol):
-    """A source whose batches can be read in numbered shards, in any order and by anyone.
-
-    One after another, the shards hold the batches of the whole pass.
-    """
-
-    @property
-    def shard_size(self) -> int:
-        """How many units (rows, texts) a shard has; the last one may have fewer."""
-
-    def shard(self, number: int) -> Iterator[Batch]:
-        """The batches of one shard; none beyond the end."""
+    def to_numpy(self) -> Batch:
+        """Return the same batch as numpy arrays, which can go anywhere."""
+        return Batch({layer: to_numpy(rows) for layer, rows in self.layers.items()}, self.rows, self.counts)

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError
-from isotrope.sources.batch import Sharded
 from isotrope.sources.corpora.corpus import Corpus, open_corpus
 from isotrope.sources.media.corpus import among, kind_of, open_media
 from isotrope.sources.media.source import MediaSource
 from isotrope.sources.models.load import Loaded, can_read, load
 from isotrope.sources.models.modality import WORDS
+from isotrope.sources.source import Source
 from isotrope.sources.text.sentence_model import ENCODED, EncodedSource, load_pipeline
 from isotrope.sources.text.source import TextSource
 from isotrope.sources.text.token_weights import TokenWeights
@@ -67,7 +67,7 @@ class Input:
         """
         return cls(**{f.name: given[f.name] for f in fields(cls) if f.name in given})
 
-    def open(self) -> Sharded:
+    def open(self) -> Source:
         """The source of rows; what the model reads is opened before the model, which takes longer."""
         if self.precision not in (None, "fast", "exact"):
             raise InputError(f"there is no precision {self.precision!r}; say fast or exact.")
@@ -90,7 +90,7 @@ class Input:
             return can[0]
         return among(can, self.text, column=self.column, split=self.split, group_by=self.group_by)
 
-    def _vectors(self) -> Sharded:
+    def _vectors(self) -> Source:
         if self.model is not None or self.text is not None:
             given = "model" if self.model is not None else "text"
             raise InputError(f"vectors take no {given}; give the vectors alone, or a model and a text.")
@@ -109,7 +109,7 @@ class Input:
             bad_files=self.bad_files,
         )
 
-    def _texts(self) -> Sharded:
+    def _texts(self) -> Source:
         try:
             corpus = open_corpus(
                 self.text, column=self.column, split=self.split, group_by=self.group_by, unit=self.unit
@@ -121,7 +121,7 @@ class Input:
             raise InputError(f"the {model} reads text and got {what}; name a model of {what}.") from error
         return self.rows_over(corpus, self.load())
 
-    def _media(self, modality: str) -> Sharded:
+    def _media(self, modality: str) -> Source:
         for f in fields(self):
             if f.name in _OF_TEXT_ALONE and getattr(self, f.name) != f.default:
                 raise InputError(f"{modality} has no use for {f.name.replace('_', '-')}; leave it out.")
@@ -158,7 +158,7 @@ class Input:
             hooks=self.hooks,
         )
 
-    def rows_over(self, corpus: Corpus, loaded: Loaded) -> Sharded:
+    def rows_over(self, corpus: Corpus, loaded: Loaded) -> Source:
         """The rows of a corpus by a model that is loaded already: hidden states, or what it encodes texts to itself."""
         if self.layers != ENCODED:
             return self.over(corpus, loaded)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, Generic, TypeVar
-
-from isotrope.sources.batch import Batch
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -31,17 +29,6 @@ def batches_per_shard(batches: int | None, least: int = _LEAST) -> int:
     while size < MOST and batches >= 2 * size * _WANTED:
         size *= 2
     return size
-
-
-def mapped(source: Any, make: Callable[[Iterable[Batch], Any], T]) -> Iterator[T]:
-    """What is made of the batches of a source, some at a time and in order, wherever the source is read."""
-    elsewhere = getattr(source, "mapped", None)
-    if elsewhere is not None:
-        yield from elsewhere(make)
-        return
-    for batch in source.batches():
-        yield make([batch], None)
-        del batch  # before the next one is made: only one is held at a time
 
 
 class Cursor(Generic[T]):

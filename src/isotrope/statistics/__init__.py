@@ -1,6 +1,7 @@
 """Statistics: values with an empty element and `+`, filled in one pass over rows."""
 
 from isotrope.statistics.moments import Moments
+from isotrope.statistics.moments_and_sample import MomentsAndSample
 from isotrope.statistics.points import Image, Points
 from isotrope.statistics.row_lengths import KeptRows, RowLengths
 from isotrope.statistics.sample import Sample
@@ -17,6 +18,7 @@ __all__ = [
     "Image",
     "KeptRows",
     "Moments",
+    "MomentsAndSample",
     "Points",
     "RowLengths",
     "Sample",

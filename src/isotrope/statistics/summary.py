@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.threads import open_pool
 from isotrope.errors import InputError, MergeError
 from isotrope.layers import Layer
 from isotrope.sources.batch import Batch, Rows
+from isotrope.sources.reduction import Reduction
 from isotrope.statistics.moments import Moments, gram
 from isotrope.statistics.row_lengths import RowLengths
 from isotrope.statistics.sample import Sample
@@ -157,13 +161,13 @@ class Wanted(NamedTuple):
 
 
 @dataclass(eq=False)
-class Collection:
+class Collection(Reduction):
     """The summaries of a run by (group, layer), with what the source counted and the batches seen.
 
     Without groups the group is None. `+` merges the collections of several workers; `+=` reuses memory and holds
     no more than one layer twice. shards: how many whole shards of the source it holds, where it was read in shards;
     skipped: the numbers of those that count as empty because they could not be read, and why.
-    bars: of the samples of others that it will be merged with, see `Collection.bars_of`; they keep it small.
+    bars: of the samples of others that it will be merged with, see `Collection.sample_bars`; they keep it small.
     """
 
     wanted: Wanted
@@ -208,10 +212,38 @@ class Collection:
             self.summaries[key] = summary
         return self.summaries[key]
 
-    def bars_of(self) -> dict[tuple[str | None, Layer], int]:
+    def sample_bars(self) -> dict[tuple[str | None, Layer], int]:
         """The bars of its samples, where they are full: rows above them need not be kept by whom it is merged with."""
         samples = {key: summary.sample for key, summary in self.summaries.items() if summary.sample is not None}
         return {key: sample.bar for key, sample in samples.items() if sample.bar is not None}
+
+    def empty(self, bars: Mapping[Any, int] | None = None) -> Collection:
+        """Return an empty collection of the same statistics; bars: see `sample_bars`."""
+        return Collection(self.wanted, bars=bars or {})
+
+    @contextmanager
+    def open_pool(self, layers: int, threads: int | None = None) -> Iterator[Executor | None]:
+        """Open threads for the large products of several layers; one layer alone uses all cores by itself."""
+        if layers < 2:
+            yield None
+            return
+        with open_pool(threads or os.cpu_count() or 1) as pool:
+            yield pool
+
+    def count_done(self, unit: str) -> int:
+        """Count the units (rows, texts) of the source that it holds already."""
+        return self.counts[unit]
+
+    def note_shards(self, retried: int, skipped: Mapping[int, str] | None) -> None:
+        """Record how many shards were read again and which were skipped, None where none may be."""
+        self.counts["retried_shards"] = retried
+        if skipped is not None:  # some of those that were read may not be in it yet
+            self.skipped = {number: why for number, why in skipped.items() if number < self.shards}
+            self.counts["skipped_shards"] = len(self.skipped)
+
+    def clear(self) -> None:
+        """Let go of the summaries, once they were sent elsewhere."""
+        self.summaries.clear()
 
     def settle(self) -> None:
         """Put the samples in order, after which they can be read from several threads."""

@@ -17,12 +17,12 @@ from isotrope.pipeline import Progress, choose, scan_source
 from isotrope.plan import plan
 from isotrope.readings.cost import duration
 from isotrope.runs.run import Run
-from isotrope.sources.batch import Source
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
 from isotrope.sources.media.corpus import open_media
 from isotrope.sources.models.load import EMBEDDED, can_read
 from isotrope.sources.models.modality import WORDS
+from isotrope.sources.source import Source
 from isotrope.studies.runner import slug
 
 #: Texts of a quick study.

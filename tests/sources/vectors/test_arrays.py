@@ -27,7 +27,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotrope.errors import InputError, MissingExtra
-from isotrope.sources.batch import Source
+from isotrope.sources.source import Source
 from isotrope.sources.vectors.source import OPENERS, ArraySource
 
 RNG = np.random.default_rng(0)

@@ -10,9 +10,9 @@ import pytest
 
 import isotrope
 from isotrope.errors import InputError
-from isotrope.sources.batch import Source
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.media.corpus import open_media
+from isotrope.sources.source import Source
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.storage.files import write_arrays
 

@@ -13,7 +13,7 @@ from isotrope.cli import engine_options
 from isotrope.cli import space_options as space
 
 if TYPE_CHECKING:
-    from isotrope.sources.batch import Source
+    from isotrope.sources.source import Source
     from isotrope.sources.vectors.stores.address import Address
     from isotrope.sources.vectors.stores.store import Store
 
@@ -66,11 +66,9 @@ def apply(
     from isotrope.cli.engine_text import engine_words
     from isotrope.cli.output import console, echo_json, warn
     from isotrope.cli.terminal import Bar
-    from isotrope.engines.engine import engine_of
     from isotrope.errors import InputError
     from isotrope.repairs import apply_to_file, apply_to_store, load_repair
     from isotrope.repairs.unit_length import check_way
-    from isotrope.sources.progress import watched
     from isotrope.sources.vectors.stores.address import parse
     from isotrope.storage.files import remove_leftovers_of
     from isotrope.storage.locks import claimed
@@ -102,7 +100,7 @@ def apply(
             where = output
             if place is None:
                 notes += lost_columns(source, output)
-                rows = apply_to_file(fitted, watched(source, tell), output, **how)
+                rows = apply_to_file(fitted, source.with_progress(tell), output, **how)
             else:
                 store = same_store(source, place)
                 target = store.target(place, output_column, fitted.map_.columns)
@@ -110,7 +108,7 @@ def apply(
                 rows = apply_to_store(fitted, store, target, tell, **how)
                 if store.left_out:
                     notes.append(f"{store.left_out:,} rows without a vector were left out")
-            engine_used = engine_of(source)
+            engine_used = source.engine
     if json:
         import json as library
 
@@ -149,7 +147,7 @@ def same_store(source: Source, target: Address) -> Store:
 
 def lost_columns(source: Source, output: str) -> Iterator[str]:
     """What stands beside the rows and is not written with them."""
-    columns, suffix = getattr(source, "columns", None), Path(output).suffix.lower()
+    columns, suffix = source.columns, Path(output).suffix.lower()
     if columns is not None and columns.names and suffix != ".parquet":
         names = ", ".join(columns.names[:12]) + (" and others" if len(columns.names) > 12 else "")
         yield f"the columns {names} have no place in a {suffix} file and were left out; a .parquet file keeps them"

@@ -104,16 +104,15 @@ def fit(
     from isotrope.cli.engine_text import engine_words
     from isotrope.cli.output import console, echo_json
     from isotrope.cli.terminal import Bar, warnings_told
-    from isotrope.engines.engine import engine_of
     from isotrope.errors import StoreError
     from isotrope.runs.run import Run
-    from isotrope.sources.progress import watched
     from isotrope.storage.files import remove_leftovers_of
     from isotrope.storage.locks import claimed
 
     fitted = chosen(with_, {name: given[name] for name in _OPTIONS if given[name] is not None})
     fit_rows = fitted.fit if not normalize or "normalize" in fitted.get_params() else fitted.fit_unit_rows
-    where, read = engine_of(None), {}
+    where: dict[str, Any] = {"name": "local"}
+    read: dict[str, Any] = {}
     if output.exists():
         raise StoreError(f"{str(output)!r} is there already, and is never written over; give a new folder with -o.")
     with claimed(output):
@@ -126,8 +125,8 @@ def fit(
             with Bar(quiet=json) as bar:
                 bar("opening", 0, None)
                 with space.open_space(given, precision="fast") as source, warnings_told():
-                    fit_rows(watched(source, lambda done, total: bar(f"reading {source.unit}", done, total)))
-                    where, read = engine_of(source), source.describe()
+                    fit_rows(source.with_progress(lambda done, total: bar(f"reading {source.unit}", done, total)))
+                    where, read = source.engine, source.describe()
         if normalize:
             fitted.normalizes_ = "output" if "normalize" in fitted.get_params() else "both"
         fitted.save(output)

@@ -57,7 +57,6 @@ def show(
     from isotrope.repairs import Affine, load_repair, saved_summary
     from isotrope.repairs.effects.before_after import before_after
     from isotrope.runs.run import Run
-    from isotrope.sources.progress import Watched
 
     fitted = load_repair(folder)
     table: BeforeAfter | None = None
@@ -70,7 +69,7 @@ def show(
         with Bar(quiet=json) as bar:
             bar("opening", 0, None)
             with space.open_space(given) as source:
-                rows = Watched(source, lambda done, total: bar(f"reading {source.unit}", done, total))
+                rows = source.with_progress(lambda done, total: bar(f"reading {source.unit}", done, total))
                 table = before_after(fitted, rows, measures, sample=sample, seed=seed, progress=bar)
     else:
         space.refuse_reading(given, "showing a repair without rows", "layer")

@@ -34,7 +34,7 @@ class Tree(Generic[T]):
     >>> tree = Tree(lambda *those: "(" + "".join(those) + ")", 2)
     >>> [tree.add(part) for part in "abcdefghijklmnopqr"].index(True)
     15
-    >>> tree.finished()
+    >>> tree.finish()
     '(((abcd)(efgh)(ijkl)(mnop))(qr))'
     """
 
@@ -57,7 +57,7 @@ class Tree(Generic[T]):
         self._grow(last)
         return True
 
-    def finished(self) -> T | None:
+    def finish(self) -> T | None:
         """The sum of all parts, None where there were none."""
         rest: list[T] = []
         *below, last = self._levels

@@ -11,14 +11,17 @@ from uuid import uuid4
 
 from isotrope.compute.threads import limit_threads
 from isotrope.errors import InputError, IsotropeError
-from isotrope.sources.batch import Batch, Sharded
+from isotrope.sources.batch import Batch
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
 from isotrope.sources.media.corpus import kind_of
+from isotrope.sources.reduction import Reduction
+from isotrope.sources.source import Source
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Reduction)
 
-#: What is made of the batches of a shard; the second argument is what the sum so far tells, None where nothing.
+#: What is made of the batches of a shard; the second argument is the bars of the sum so far.
 Made = Callable[[Iterable[Batch], Any], T]
 
 
@@ -52,7 +55,7 @@ class Replica:
     """
 
     def __init__(self) -> None:
-        self._source: Sharded | None = None
+        self._source: Source | None = None
         self._which: int | None = None
         self._life = uuid4().hex
         # Said by us, before a model is loaded, because Ray counts threads by CPUs and the cluster may say otherwise.
@@ -62,15 +65,15 @@ class Replica:
         """Its life: who answers is there."""
         return self._life
 
-    def _opened(self, given: Given) -> Sharded:
+    def _open(self, given: Given) -> Source:
         """The source of a reading, the one that is known; one of other texts by the same model keeps the model."""
         if self._source is None or self._which != given.which:
             import ray
 
             reading: Input = ray.get(given.reading)
-            loaded = getattr(self._source, "loaded", None)
+            loaded = None if self._source is None else self._source.loaded
             source = reading.open() if loaded is None else reading.rows_over(open_corpus(reading.text), loaded)
-            if given.known not in (None, known_of(source)):
+            if given.known not in (None, find_identity(source)):
                 self._source = None  # whoever asks again may find it as it was
                 raise InputError(
                     f"a worker finds {_in_words(source)} and the first one found others: files have changed, or could "
@@ -81,27 +84,37 @@ class Replica:
 
     def about(self, given: Given) -> dict[str, Any]:
         """All that there is to know of the source without reading it."""
-        source = self._opened(given)
-        names = ("layers", "width", "total", "unit", "layer_names", "batch_rows", "dtype", "shard_size")
-        facts = {"described": source.describe(), "known": known_of(source)}
-        return {n: getattr(source, n) for n in names if hasattr(source, n)} | facts
+        source = self._open(given)
+        return {
+            "layers": source.layers,
+            "width": source.width,
+            "total": source.total,
+            "unit": source.unit,
+            "layer_names": source.layer_names,
+            "batch_rows": source.batch_rows,
+            "dtype": source.dtype,
+            "parts": source.parts,
+            "shard_size": source.shard_size,
+            "described": source.describe(),
+            "known": find_identity(source),
+        }
 
     def token_names(self, given: Given, tokens: Any) -> list[str] | None:
-        return self._opened(given).token_names(tokens)
+        return self._open(given).token_names(tokens)
 
-    def read(self, given: Given, make: Made[T], number: int, hint: Any, skip: bool) -> tuple[Facts, T]:
+    def read(self, given: Given, make: Made[T], number: int, bars: Any, skip: bool) -> tuple[Facts, T]:
         """What is made of one shard, whole or not at all. skip: one that cannot be read counts as empty."""
-        source = self._opened(given)
+        source = self._open(given)
         seen = _Seen(source.shard(number), source.unit)
         try:
             with limit_threads(None):
-                made = make(seen, hint)
+                made = make(seen, bars)
         except (MemoryError, KeyboardInterrupt):
             raise
         except Exception as error:
             if not (skip and seen.reading):  # what cannot be made of rows that were read is no bad shard
-                raise _named(source, number, error) from error
-            return Facts(seen.units, False, self._life, _reason(error)), make(iter(()), hint)
+                raise _name_shard(source, number, error) from error
+            return Facts(seen.units, False, self._life, _reason(error)), make(iter(()), bars)
         return Facts(seen.units, not seen.batches, self._life, None), made
 
 
@@ -125,13 +138,13 @@ class _Seen:
         self.reading = False
 
 
-def known_of(source: Sharded) -> tuple[Any, ...]:
+def find_identity(source: Source) -> tuple[Any, ...]:
     """What decides the numbers of rows: where replicas differ in it, they would read rows twice or not at all."""
-    return source.total, source.shard_size, tuple(getattr(source, "left_out", ()))
+    return source.total, source.shard_size, tuple(source.left_out)
 
 
-def _in_words(source: Sharded) -> str:
-    total, _, left_out = known_of(source)
+def _in_words(source: Source) -> str:
+    total, _, left_out = find_identity(source)
     return f"{total or 0:,} {source.unit}" + (f" without {', '.join(left_out)}" if left_out else "")
 
 
@@ -142,7 +155,7 @@ def name_of(source: Any, number: int) -> str:
     return f"shard {number:,} ({source.unit} {first:,} to {last - 1:,})"
 
 
-def _named(source: Sharded, number: int, error: Exception) -> Exception:
+def _name_shard(source: Source, number: int, error: Exception) -> Exception:
     """The error with the shard's name, where it is one of the input; others as they are."""
     if not isinstance(error, (IsotropeError, OSError, ValueError)):
         return error
@@ -153,16 +166,16 @@ def _reason(error: Exception) -> str:
     return " ".join(str(error).split())[:500] or type(error).__name__
 
 
-def merged(*parts: T) -> T:
-    """The sum of parts in their order, none of which is changed."""
+def merge(*parts: R) -> R:
+    """The sum of parts in their order, none of which is changed; settled, because what arrives cannot be written to."""
     first, *others = parts
     if not others:
         return first
-    total: Any = first + others[0]  # type: ignore[operator]
+    total = first + others[0]
     for part in others[1:]:
         total += part
-    whole: T = settled(total)
-    return whole
+    total.settle()
+    return total
 
 
 class Merger:
@@ -171,20 +184,14 @@ class Merger:
     def ping(self) -> None:
         """Nothing: who answers is there."""
 
-    def merge(self, *parts: T) -> tuple[Any, T]:
-        """What the sum of some parts tells those who read on, and the sum."""
-        total = merged(*parts)
-        return told_by(total), total
-
-
-def told_by(total: Any) -> Any:
-    """What a sum tells those who read on, None where nothing: rows that its samples can do without."""
-    tells = getattr(total, "bars_of", None)
-    return None if tells is None else tells()
+    def merge(self, *parts: R) -> tuple[Any, R]:
+        """The bars of the samples of the sum, for those who read on, and the sum."""
+        total = merge(*parts)
+        return total.sample_bars(), total
 
 
 def tighter(known: Any, more: Any) -> Any:
-    """What is known and what more is told, together: of two bars the lower one.
+    """Both together: of two bars the lower one.
 
     >>> tighter({"a": 5, "b": 7}, {"a": 6, "b": 3}), tighter(None, {"a": 6})
     ({'a': 5, 'b': 3}, {'a': 6})
@@ -192,14 +199,6 @@ def tighter(known: Any, more: Any) -> Any:
     if not known or not more:
         return known or more
     return {key: min(bars[key] for bars in (known, more) if key in bars) for key in known | more}
-
-
-def settled(total: T) -> T:
-    """In order before it is sent, because what arrives cannot be written to."""
-    settle = getattr(total, "settle", None)
-    if settle is not None:
-        settle()
-    return total
 
 
 def reachable(reading: Input) -> Input:

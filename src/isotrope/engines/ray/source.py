@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import chain, cycle
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.engines.local import Progress, pool_for
 from isotrope.engines.ray.merge_tree import Tree, levels
-from isotrope.engines.ray.replica import Given, Made, name_of, settled, tighter, told_by
+from isotrope.engines.ray.replica import Given, Made, name_of, tighter
 from isotrope.layers import Layer
 from isotrope.sources.batch import Batch
-from isotrope.statistics import Collection, Wanted
+from isotrope.sources.reduction import Reduction
+from isotrope.sources.source import Source
 
 if TYPE_CHECKING:
     from isotrope.engines.ray.workers import Workers
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Reduction)
 
 #: Shards that a worker has at a time: one to work on, one to go on with. And how far any may be ahead of the first
 #: that is not done, for each worker: what is done waits in the cluster's memory.
@@ -32,7 +33,7 @@ _HELD, _AHEAD = 2, 4
 _SUMS = 10
 
 
-class RaySource:
+class RaySource(Source):
     """The rows of a source that replicas on a cluster hold; its batches are numbered and made as everywhere else.
 
     What is made of shards is added up on the cluster, in an order that only their number decides, see
@@ -44,14 +45,9 @@ class RaySource:
         self._workers, self._ray, self._replicas = workers, workers.ray, workers.replicas
         about = workers.get(self._replicas[0].about.remote(given))
         self._given = given._replace(known=about.pop("known"))
-        self.described: dict[str, Any] = about.pop("described")
-        self.layers: list[Layer] = about["layers"]
-        self.width: int = about["width"]
-        self.total: int | None = about["total"]
-        self.unit: str = about["unit"]
-        self.shard_size: int = about["shard_size"]
-        vars(self).update(about)  # and what only some sources have
-        self._tell: Progress | None = None
+        self._about = about
+        self.layers, self.width, self.unit = about["layers"], about["width"], about["unit"]
+        self.batch_rows, self.dtype = about["batch_rows"], about["dtype"]
         self._skipped: dict[int, str] = {}  # shards that could not be read, and why
 
     @property
@@ -60,13 +56,26 @@ class RaySource:
         bad = {name_of(self, number): why for number, why in sorted(self._skipped.items())}
         return self._workers.engine | {"skipped_shards": bad}
 
-    def telling(self, tell: Progress) -> RaySource:
-        """The same source, which tells how far it has come."""
-        self._tell = tell
-        return self
+    @property
+    def total(self) -> int | None:
+        total: int | None = self._about["total"]
+        return total
+
+    @property
+    def shard_size(self) -> int:
+        return int(self._about["shard_size"])
+
+    @property
+    def layer_names(self) -> Mapping[Layer, str]:
+        names: Mapping[Layer, str] = self._about["layer_names"]
+        return names
+
+    @property
+    def parts(self) -> int:
+        return int(self._about["parts"])
 
     def describe(self) -> dict[str, Any]:
-        return self.described
+        return dict(self._about["described"])
 
     def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
         names: list[str] | None = self._workers.get(self._replicas[0].token_names.remote(self._given, tokens))
@@ -74,77 +83,67 @@ class RaySource:
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from number `start` on, made by the workers and brought here."""
-        every = chain.from_iterable(self.mapped(_brought))
-        return (batch for number, batch in enumerate(every) if number >= start)
+        return (batch for number, batch in enumerate(self.map(Batch.to_numpy)) if number >= start)
 
-    def mapped(self, make: Made[T]) -> Iterator[T]:
-        """What is made of each shard, in their order, brought here one at a time."""
-        for made in self._shards(make, 0, [None], ahead=_HELD):
-            yield self._workers.get(made)
+    def map(self, function: Callable[[Batch], T]) -> Iterator[T]:
+        """What the workers make of each batch, in order, brought here one shard at a time."""
+        for made in self._shards(partial(_map_shard, function), 0, [None], ahead=_HELD):
+            yield from self._workers.get(made)
 
-    def collect(
-        self,
-        collection: Collection,
-        *,
-        progress: Progress | None = None,
-        keep: Callable[[Collection], None] | None = None,
-        every: float = 60.0,
-    ) -> Collection:
-        """Add all shards to a collection, from where the collection stands; as `isotrope.engines.local.run`."""
-        before = collection.counts.copy()  # of what is resumed
-        self._skipped |= collection.skipped
-        if progress is not None:
-            self.telling(lambda done, total: progress(before[self.unit] + done, total))
+    def reduce(self, result: R, *, keep: Callable[[R], None] | None = None, every: float = 60.0) -> R:
+        """Add all shards to a result, from where it stands; see `Source.reduce`."""
+        retried, done = result.count_done("retried_shards"), result.count_done(self.unit)
+        self._skipped |= result.skipped
 
-        def whole(now: Collection) -> Collection:
-            now.counts["retried_shards"] = before["retried_shards"] + self._workers.retried
-            if self._workers.skip:  # some of those that were read may not be in it yet
-                now.skipped = {number: why for number, why in self._skipped.items() if number < now.shards}
-                now.counts["skipped_shards"] = len(now.skipped)
+        def whole(now: R) -> R:
+            now.note_shards(retried + self._workers.retried, self._skipped if self._workers.skip else None)
             return now
 
-        make = partial(_collected, collection.wanted, len(self.layers))
-        onto, known = None, told_by(collection)
-        if collection.shards:
-            onto = self._ray.put(settled(collection))
-            collection.summaries.clear()  # it comes back with the rest: only one is held here at a time
+        make = partial(_reduce_shard, result.empty(), len(self.layers))
+        onto, known = None, result.sample_bars()
+        if result.shards:
+            result.settle()  # what arrives cannot be written to
+            onto = self._ray.put(result)
+            result.clear()  # it comes back with the rest: only one is held here at a time
         kept = None if keep is None else lambda now: keep(whole(now))
-        return whole(self.summed(make, onto=onto, known=known, first=collection.shards, keep=kept, every=every))
+        first = result.shards
+        return whole(self.sum_shards(make, onto=onto, known=known, first=first, done=done, keep=kept, every=every))
 
-    def summed(
+    def sum_shards(
         self,
         make: Made[T],
         *,
         onto: Any = None,
         known: Any = None,
         first: int = 0,
+        done: int = 0,
         keep: Callable[[T], None] | None = None,
         every: float = 60.0,
     ) -> T:
         """The sum of what is made of the shards from number `first` on, added to what is there already.
 
-        onto: a reference to that; known: what it tells whoever reads on. keep: called with the sum so far about every
-        `every` seconds; going on from there gives the same sum.
+        onto: a reference to that; known: the bars of its samples; done: the units that it holds. keep: called with the
+        sum so far about every `every` seconds; going on from there gives the same sum.
         """
         mergers, most = cycle(self._workers.mergers), _SUMS * len(self._workers.mergers)
-        told: deque[Any] = deque()
-        tells = [known]
+        merging: deque[Any] = deque()
+        bars = [known]
         last = time.monotonic()
 
-        def added(*those: Any) -> Any:
+        def add(*those: Any) -> Any:
             """Their sum, as a task that waits for them by itself."""
-            tell, result = next(mergers).merge.options(num_returns=2).remote(*those)
-            told.append(tell)
-            return result
+            found, total = next(mergers).merge.options(num_returns=2).remote(*those)
+            merging.append(found)
+            return total
 
-        tree = Tree(added, levels(self._count), onto)
-        for part in self._shards(make, first, tells):
-            while told and (len(told) > most or self._ray.wait([told[0]], timeout=0)[0]):
-                tells[0] = tighter(tells[0], self._workers.get(told.popleft()))
+        tree = Tree(add, levels(self._count), onto)
+        for part in self._shards(make, first, bars, done=done):
+            while merging and (len(merging) > most or self._ray.wait([merging[0]], timeout=0)[0]):
+                bars[0] = tighter(bars[0], self._workers.get(merging.popleft()))
             if tree.add(part) and keep is not None and time.monotonic() - last >= every:
                 keep(self._workers.get(tree.whole))
                 last = time.monotonic()
-        whole = tree.finished()
+        whole = tree.finish()
         result: T = make(iter(()), None) if whole is None else self._workers.get(whole)
         return result
 
@@ -153,34 +152,35 @@ class RaySource:
         """How many shards there are, None where unknown."""
         return None if self.total is None else -(-self.total // self.shard_size)
 
-    def _shards(self, make: Made[T], first: int, known: list[Any], ahead: int = _AHEAD) -> Iterator[Any]:
+    def _shards(
+        self, make: Made[T], first: int, bars: list[Any], *, ahead: int = _AHEAD, done: int = 0
+    ) -> Iterator[Any]:
         """References to what is made of each shard, in order.
 
-        known: its only item is what the sum so far tells whoever reads on. ahead: how many shards for each worker are
-        begun at most before the first of them is done and handed out.
+        bars: its only item is the bars of the sum so far. ahead: how many shards for each worker are started at most
+        before the first of them is done and handed out. done: units of the shards before.
         """
         end = self._count
         how = self._ray.put(make)
-        begun: dict[Any, tuple[int, Any, Any]] = {}
-        done: dict[int, Any] = {}
+        started: dict[Any, tuple[int, Any, Any]] = {}
+        ready: dict[int, Any] = {}
         load = Counter(dict.fromkeys(self._replicas, 0))
         head = following = first
-        units = 0
         while True:
             while (end is None or following < end) and following < head + ahead * len(self._replicas):
                 replica = min(self._replicas, key=load.__getitem__)
                 if load[replica] == _HELD:
                     break
                 facts, made = replica.read.options(num_returns=2).remote(
-                    self._given, how, following, known[0], self._workers.skip
+                    self._given, how, following, bars[0], self._workers.skip
                 )
-                begun[facts] = following, made, replica
+                started[facts] = following, made, replica
                 load[replica] += 1
                 following += 1
-            if not begun:
+            if not started:
                 return
-            ref = self._workers.first(list(begun))
-            number, made, replica = begun.pop(ref)
+            ref = self._workers.first(list(started))
+            number, made, replica = started.pop(ref)
             load[replica] -= 1
             facts = self._workers.get(ref)
             if facts.ended and self.total is None:
@@ -188,28 +188,31 @@ class RaySource:
             self._workers.lives(replica, facts.life)
             if facts.bad is not None:
                 self._skipped[number] = facts.bad
-            units += facts.units
-            if self._tell is not None:
-                self._tell(units, self.total)
-            done[number] = made
-            while head in done and (end is None or head < end):
-                yield done.pop(head)
+            done += facts.units
+            if self._progress is not None:
+                self._progress(done, self.total)
+            ready[number] = made
+            while head in ready and (end is None or head < end):
+                yield ready.pop(head)
                 head += 1
 
 
-def _collected(wanted: Wanted, layers: int, batches: Iterable[Batch], bars: Any) -> Collection:
-    """The statistics of one shard."""
-    collection = Collection(wanted, shards=1, bars=bars or {})
-    with pool_for(layers, threads=1) as pool:
+def _map_shard(function: Callable[[Batch], T], batches: Iterable[Batch], _: Any) -> list[T]:
+    """What a function makes of each batch of a shard."""
+    made = []
+    for batch in batches:
+        made.append(function(batch))
+        del batch
+    return made
+
+
+def _reduce_shard(empty: R, layers: int, batches: Iterable[Batch], bars: Any) -> R:
+    """The batches of one shard, added up."""
+    part = empty.empty(bars)
+    part.shards = 1
+    with part.open_pool(layers, threads=1) as pool:
         for batch in batches:
-            collection.update(batch, pool)
+            part.update(batch, pool)
             del batch
-    collection.settle()
-    return collection
-
-
-def _brought(batches: Iterable[Batch], _: Any) -> list[Batch]:
-    """Batches as numpy arrays, which can go anywhere."""
-    from isotrope.compute.arrays import to_numpy
-
-    return [Batch({k: to_numpy(v) for k, v in b.layers.items()}, b.rows, b.counts) for b in batches]
+        part.settle()
+    return part

@@ -16,9 +16,9 @@ from isotrope.readings.intervals import Groups
 from isotrope.readings.layer_readings import statistic
 from isotrope.repairs import Affine, Repair
 from isotrope.repairs.effects.cutoffs import CUTOFFS, Cutoff, translate
-from isotrope.sources.batch import Source
+from isotrope.sources.source import Source
 from isotrope.sources.vectors.source import ArraySource
-from isotrope.statistics import Image, Moments, Sample, Summary, Wanted, block
+from isotrope.statistics import Image, Moments, MomentsAndSample, Sample, Summary, Wanted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,20 +196,15 @@ def _read(X: Any, width: int, size: int, seed: int) -> tuple[Moments, Sample]:
     """Moments of all rows and a sample of them, in one pass, or from what a scan has left."""
     if isinstance(X, Summary):
         return X.moments, _limit_sample(X.sample, width, size, seed)
-    source: Source = X if hasattr(X, "batches") else ArraySource(X, exact=True)
+    source: Source = X if isinstance(X, Source) else ArraySource(X, exact=True)
     if len(source.layers) != 1:
         raise InputError(f"the source has {len(source.layers)} layers, expected one: a repair is of one space.")
     if source.width != width:
         raise InputError(f"got rows of width {source.width}, expected {width}, the width the repair was fitted on.")
-    moments, sample = Moments.empty(width), Sample.empty(width, size, seed)
-    for batch in source.batches():
-        (rows,) = batch.layers.values()
-        usable = block(rows, batch.rows)
-        moments += Moments.of(usable)
-        sample.add(usable)
-    if moments.n < 2:
-        raise InputError(f"{'one row' if moments.n else 'no row'} has no geometry; give at least two to try it on.")
-    return moments, sample
+    found = source.reduce(MomentsAndSample.empty_for(width, size, seed))
+    if (n := found.moments.n) < 2:
+        raise InputError(f"{'one row' if n else 'no row'} has no geometry; give at least two to try it on.")
+    return found.moments, found.sample
 
 
 def _limit_sample(kept: Sample | None, width: int, size: int, seed: int) -> Sample:

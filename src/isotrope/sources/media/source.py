@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.layers import Choice, Layer, choose
+from isotrope.layers import Choice, Layer, resolve_layers
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.groups import Groups
 from isotrope.sources.media import audio, images
@@ -23,6 +23,7 @@ from isotrope.sources.models.hidden_states import input_of, names_of, norm_after
 from isotrope.sources.models.load import Loaded
 from isotrope.sources.models.modality import WORDS
 from isotrope.sources.shards import Cursor, batches_per_shard
+from isotrope.sources.source import Source
 from isotrope.sources.text.pooling import parse
 
 _CLIPS: dict[str, Callable[[Loaded, Item, Counter[str]], Iterator[Clip]]] = {
@@ -52,7 +53,7 @@ class _Known(NamedTuple):
     special: NDArray[np.bool_]
 
 
-class MediaSource:
+class MediaSource(Source):
     """Rows from the hidden states of a model over images or sounds, or with a pooling one row for each.
 
     Layers may differ in width and in their number of rows: those with the same rows come in a batch together.
@@ -101,7 +102,7 @@ class MediaSource:
     def _chosen(self, layers: Any) -> list[Choice]:
         if self.pooling and self.pooling.layers and layers != "all":
             raise InputError(f"the pooling {self.pooling.name} names its layers itself; leave {layers!r} out.")
-        found = choose(self.pooling.layers if self.pooling and self.pooling.layers else layers, self._names)
+        found = resolve_layers(self.pooling.layers if self.pooling and self.pooling.layers else layers, self._names)
         mixes = [choice for choice in found if len(choice.states) > 1]
         if mixes:
             raise InputError(f"the mix of layers {mixes[0].label} is for text; name one layer at a time.")

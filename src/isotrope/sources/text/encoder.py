@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.sources.batch import Source
+from isotrope.sources.batch import Batch, to_numpy
 from isotrope.sources.corpora.corpus import Corpus, open_corpus
 from isotrope.sources.input import Input
 from isotrope.sources.models.load import EMBEDDED, Loaded
+from isotrope.sources.source import Source
 from isotrope.sources.text.pooling import parse
 from isotrope.sources.text.sentence_model import ENCODED, has_pipeline
 
@@ -24,8 +25,12 @@ Tell = Callable[[int, int], None]
 Rows = NDArray[np.floating[Any]]
 
 
-class Elsewhere(Protocol):
-    """Where models run and sources are read outside this process."""
+class Workers(Protocol):
+    """Processes elsewhere that run models and read sources."""
+
+    @property
+    def engine(self) -> dict[str, Any]:
+        """Where they run, as plain data for provenance."""
 
     def open(self, reading: Input) -> Source:
         """The source of a reading, there."""
@@ -37,11 +42,11 @@ class Encoder:
 
     Without a pooling it takes the mean of the tokens, without layers the last one; several layers, as in "1,-1" or
     (1, -1), are averaged. Without both, a sentence-transformers model is taken as it is: the space "encoded".
-    elsewhere: where the model runs, if that is not this process.
+    workers: run the model, if this process does not.
     """
 
     reading: Input
-    elsewhere: Elsewhere | None = None
+    workers: Workers | None = None
 
     @cached_property
     def pooled(self) -> Input:
@@ -67,9 +72,14 @@ class Encoder:
         return self.pooled.load()
 
     @property
+    def engine(self) -> dict[str, Any]:
+        """Where the model runs, as plain data for provenance."""
+        return {"name": "local"} if self.workers is None else self.workers.engine
+
+    @property
     def name(self) -> str:
         """The name of the model."""
-        if self.elsewhere is None:
+        if self.workers is None:
             return self.loaded.name
         return EMBEDDED if self.reading.model is None else str(self.reading.model)
 
@@ -104,25 +114,24 @@ class Encoder:
 
     def _rows(self, corpus: Corpus, total: int | None, tell: Tell | None) -> tuple[Rows, NDArray[np.int64]]:
         """Rows, texts of like length together, and which texts they are of."""
-        if self.elsewhere is None:
+        if self.workers is None:
             source: Source = self.pooled.rows_over(corpus, self.loaded)
         else:
             texts = [text.text for text in corpus]
-            source = self.elsewhere.open(replace(self.pooled, text=texts, column=None, split=None, group_by=None))
+            source = self.workers.open(replace(self.pooled, text=texts, column=None, split=None, group_by=None))
         if len(source.layers) != 1:
             layers = ", ".join(map(str, source.layers))
             raise InputError(f"got the layers {layers}, expected one or a mix such as 1+-1: a text has one row.")
-        rows, ids, done = [], [], 0
-        for batch in source.batches():
-            if not batch.layers:  # texts without a token
-                continue
-            (found,) = batch.layers.values()
-            rows.append(found.cpu().numpy() if hasattr(found, "cpu") else found)
-            ids.append(batch.rows.sequence.astype(np.int64))
-            done += batch.counts.get(source.unit, 0)
-            if tell is not None:
-                tell(done, total or done)
+        if tell is not None:
+            source = source.with_progress(lambda done, _: tell(done, total or done))
+        found = [pair for pairs in source.map(_rows_and_ids) for pair in pairs]
+        rows, ids = zip(*found, strict=True)
         return np.concatenate(rows), np.concatenate(ids)
+
+
+def _rows_and_ids(batch: Batch) -> list[tuple[Rows, NDArray[np.int64]]]:
+    """The rows of a batch and their texts, nothing where no text has a token."""
+    return [(to_numpy(rows), batch.rows.sequence.astype(np.int64)) for rows in batch.layers.values()]
 
 
 def encode(texts: Sequence[str], reading: Input, tell: Tell | None = None) -> Rows:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.layers import Layer
@@ -18,6 +17,7 @@ from isotrope.sources.groups import Groups
 from isotrope.sources.models.hub import downloaded
 from isotrope.sources.models.load import Loaded, check_local_folder, device_for, need, quiet, weight_files
 from isotrope.sources.shards import Cursor, batches_per_shard
+from isotrope.sources.source import Source
 
 #: The name of this space, where layers are named.
 ENCODED = "encoded"
@@ -72,7 +72,7 @@ def load_pipeline(
     return Loaded(pipeline.eval(), pipeline.tokenizer, str(model), None if local else revision, used, files)
 
 
-class EncodedSource:
+class EncodedSource(Source):
     """One row for each text, as the model's own `encode` gives it; its only layer is called "encoded".
 
     batch_size: texts in a forward pass.
@@ -126,9 +126,6 @@ class EncodedSource:
         """The batches of one shard; earlier texts are read, but not run."""
         size = self.shard_size
         return self._batches(iter(self._texts.between(number * size, (number + 1) * size)))
-
-    def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
-        return None
 
     def describe(self) -> dict[str, Any]:
         """Plain data for provenance."""

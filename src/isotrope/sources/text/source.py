@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.layers import Choice, Layer, choose
+from isotrope.layers import Choice, Layer, resolve_layers
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.corpora.corpus import Corpus, Text
 from isotrope.sources.models.hidden_states import final_norm, hidden_states, input_of, names_of, shifted
 from isotrope.sources.models.load import Loaded
 from isotrope.sources.shards import MOST, Cursor, batches_per_shard
+from isotrope.sources.source import Source
 from isotrope.sources.text.downsampling import merged, multiple, stride
 from isotrope.sources.text.pooling import ACROSS_LAYERS, Pooling, mean, parse
 from isotrope.sources.text.rows import mixed, pooled_rows, stacked, token_rows
@@ -29,10 +30,10 @@ _BATCHES_SORTED_TOGETHER = MOST
 _PROBE = 16
 
 
-class TextSource:
+class TextSource(Source):
     """Rows from the hidden states of a model over a corpus: tokens, or with a pooling one row for each text.
 
-    layers: which ones, see `isotrope.layers.choose`. pooling: see `isotrope.sources.text.pooling.parse`.
+    layers: which ones, see `isotrope.layers.resolve_layers`. pooling: see `isotrope.sources.text.pooling.parse`.
     token_weights: by which a mean counts its tokens.
     special_tokens: "keep" or "drop" the rows of tokens that the tokenizer added. batch_size: texts in a forward pass.
     max_length: tokens at which texts are cut, by default 512 or what the model takes. in_order: rows come in the
@@ -101,7 +102,7 @@ class TextSource:
         if pooling and pooling.layers and layers != "all":
             raise InputError(f"the pooling {pooling.name} names its layers itself; leave the layers {layers!r} out.")
         try:
-            chosen = choose(pooling.layers if pooling and pooling.layers else layers, self._names)
+            chosen = resolve_layers(pooling.layers if pooling and pooling.layers else layers, self._names)
         except InputError as error:
             if pooling is None or pooling.name not in ACROSS_LAYERS:
                 raise

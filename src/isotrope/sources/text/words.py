@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from isotrope.layers import Layer
 from isotrope.sources.batch import Batch, Rows
+from isotrope.sources.source import Source
 from isotrope.sources.text.source import TextSource
 
 #: Marks of tokens that continue a word, and of those that begin one, by the habits of tokenizers.
@@ -20,7 +20,7 @@ _CONTINUES, _BEGINS = "##", ("Ġ", "▁")
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
-class WordSource:
+class WordSource(Source):
     """The rows of a text source averaged over the tokens of each word (Yamagiwa and Shimodaira 2024, Eq. 33).
 
     A word's type is its tokens. Tokens that the tokenizer added are left out. A token continues the word before it if
@@ -30,11 +30,14 @@ class WordSource:
 
     def __init__(self, source: TextSource) -> None:
         self.source = source
-        self.layers: list[Layer] = source.layers
-        self.width, self.unit, self.total = source.width, source.unit, source.total
+        self.layers, self.width, self.unit = source.layers, source.width, source.unit
         names = source.loaded.tokenizer.convert_ids_to_tokens(range(len(source.loaded.tokenizer)))
         self.continues = continuing([str(name) for name in names])
         self._spelled: dict[int, str] = {}
+
+    @property
+    def total(self) -> int | None:
+        return self.source.total
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from number `start` on."""

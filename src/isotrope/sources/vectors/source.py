@@ -19,6 +19,7 @@ from isotrope.layers import Layer
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.groups import Groups
 from isotrope.sources.shards import batches_per_shard
+from isotrope.sources.source import Source
 from isotrope.sources.vectors.archives import open_npz
 from isotrope.sources.vectors.array_files import open_hdf5, open_npy, open_safetensors, refuse_names
 from isotrope.sources.vectors.other_columns import join_columns
@@ -57,7 +58,7 @@ _MIN_BATCH_ROWS, _MAX_BATCH_ROWS = 256, 8192
 _SHARD_BATCHES = 16
 
 
-class ArraySource:
+class ArraySource(Source):
     """Rows (n, d) of an array, a torch tensor, a file, a folder of files or a store, or of a list of these, in order.
 
     column: the array of a npz, safetensors or HDF5 file, or the column of a parquet or arrow file or of a store.
@@ -93,7 +94,6 @@ class ArraySource:
         self.group_by = group_by
         self.paths = _paths(data)
         self._stores: dict[str, Store] = {}
-        self.left_out: dict[str, str] = {}
         if self.paths is None:
             self._blocks = [_memory_block(data, column, group_by)]
         else:
@@ -102,10 +102,13 @@ class ArraySource:
             self._stores = {path: self._stores[path] for path in self.paths if path in self._stores}
         self.layers: list[Layer] = [0]
         self.width = _common_width(self._blocks)
-        self.total = sum(block.rows for block in self._blocks)
-        self.batch_rows = batch_rows or default_rows(self.width)
+        self.batch_rows: int = batch_rows or default_rows(self.width)
         narrow = not exact and all(block.dtype in NARROW for block in self._blocks)
         self.dtype = np.dtype(np.float32 if narrow else np.float64)
+
+    @property
+    def total(self) -> int:
+        return sum(block.rows for block in self._blocks)
 
     @property
     def store(self) -> Store | None:
@@ -158,10 +161,6 @@ class ArraySource:
             "group_by": self.group_by,
             **({"left_out": {shown(path): why for path, why in self.left_out.items()}} if self.left_out else {}),
         }
-
-    def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
-        """None: vectors have no tokens."""
-        return None
 
     def _open(self, given: str) -> list[Block]:
         if (address := parse(given)) is not None:

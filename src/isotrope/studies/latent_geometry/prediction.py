@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError
 from isotrope.pipeline import Progress
+from isotrope.sources.batch import Batch
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
 from isotrope.sources.models.load import Loaded
@@ -112,13 +113,9 @@ def last_layer(
     """Token rows of texts, at most so many, special tokens among them, (n, d)."""
     import numpy as np
 
-    source, found, done = reading.over(open_corpus(texts), loaded), [], 0
-    for batch in source.batches():
-        (rows,) = batch.layers.values()
-        found.append(rows.cpu().numpy())
-        done += batch.counts.get("texts", 0)
-        told("reading texts", done, len(texts))
-    every = np.concatenate(found)
+    source = reading.over(open_corpus(texts), loaded)
+    source = source.with_progress(lambda done, _: told("reading texts", done, len(texts)))
+    every = np.concatenate([rows for found in source.map(Batch.to_numpy) for rows in found.layers.values()])
     if len(every) > most:
         every = every[np.sort(np.random.default_rng(0).choice(len(every), size=most, replace=False))]
     return every
