@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isotrope.drawing.curve import layer_axis
-from isotrope.drawing.style import COLOURS, COLUMN, style
+from isotrope.drawing.layers import label_layers
+from isotrope.drawing.style import COLOURS, COLUMN, use_style
 from isotrope.errors import InputError, MissingExtra
 from isotrope.studies.result import FigureEntry
 
@@ -50,7 +50,7 @@ def make_figure(
     """
 
     def draw() -> Figure:
-        with style():
+        with use_style():
             from matplotlib.figure import Figure
 
             figure = Figure(figsize=(width, height), layout="constrained")
@@ -81,7 +81,7 @@ def layer_figure(
         axes = figure.subplots()
         for (line, rows), colour in zip(frame.groupby(by, sort=False), COLOURS, strict=False):
             axes.plot(range(len(rows)), rows[column].astype(float), marker=".", color=colour, label=str(line))
-        layer_axis(axes, list(dict.fromkeys(frame["layer"])))
+        label_layers(axes, list(dict.fromkeys(frame["layer"])))
         axes.set_ylabel(label)
         figure.legend(title=by, loc="outside right upper")
 
@@ -90,9 +90,9 @@ def layer_figure(
 
 def run_figures(run: Path, names: Sequence[str]) -> list[StudyFigure]:
     """The figures of these names that `isotrope figure` draws of a run folder."""
-    from isotrope.figures.draw import draw, find
+    from isotrope.figures.draw import draw, find_figure
 
-    return [StudyFigure(name, find(name).shows, partial(draw, run, name)) for name in names]
+    return [StudyFigure(name, find_figure(name).shows, partial(draw, run, name)) for name in names]
 
 
 def save_figures(figures: Iterable[StudyFigure], folder: Path) -> list[FigureEntry]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isotrope.drawing.tsne import tsne
+from isotrope.drawing.projections import project_tsne
 from isotrope.errors import InputError
 from isotrope.evaluation.pairs import PROTOCOLS, read_sets
 from isotrope.evaluation.sts import LAYERS, evaluate_sts
@@ -275,7 +275,7 @@ def _project_pairs(options: Options, model: str) -> Results:
     kept = min(_KEPT, *raw.shape)
     for treatment in treatments([f"whitening:dimensions={kept}", FIXED], seed=options.seed):
         image = np.asarray(treatment.fit(raw, OWN, pairs.name)(raw))
-        x, y = tsne(np.asarray(image, dtype=np.float64), options.seed).T
+        x, y = project_tsne(np.asarray(image, dtype=np.float64), options.seed).T
         pair, side = np.tile(np.arange(count), 2), np.repeat([1, 2], count)
         parts.append(pd.DataFrame({"repair": treatment.name, "pair": pair, "sentence": side, "x": x, "y": y}))
     planes = pd.concat(parts, ignore_index=True)
