@@ -9,7 +9,7 @@ import io
 import sys
 from pathlib import Path
 
-from isotrope.drawing.style import style
+from isotrope.drawing.style import use_style
 from isotrope.figures import FIGURES, FigureRecord, draw
 from isotrope.figures.record import NEEDS
 
@@ -72,7 +72,7 @@ def picture(run: str, name: str, path: Path) -> None:
 
     file = io.BytesIO()
     made = draw(run, name)
-    with style():
+    with use_style():
         made.savefig(file, format="png", dpi=_DOTS)
     Image.open(file).convert("RGB").quantize(_COLOURS).save(path, optimize=True)
 

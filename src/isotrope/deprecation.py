@@ -24,7 +24,6 @@ MOVED: dict[str, dict[str, str]] = {
     "isotrope.sources.text_rows": {"Encoder": "sources.text.encoder.Encoder"},
     "isotrope.sources.token_weights": {"sif_weights": "sources.text.token_weights.sif_weights"},
     "isotrope.statistics.block": {"block": "statistics.usable_rows.block"},
-    "isotrope.studies.norm_variance": {"norm_variance": "studies.norm_variance.study.norm_variance"},
 }
 
 

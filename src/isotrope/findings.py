@@ -165,8 +165,8 @@ class Findings:
 
         group: of a run with groups; None for all rows together.
         """
-        from isotrope.drawing.curve import curve, layer_axis
-        from isotrope.drawing.style import COLUMN, style
+        from isotrope.drawing.layers import draw_curve, label_layers
+        from isotrope.drawing.style import COLUMN, use_style
 
         kind = (self.find_name(measure), group, "definition")
         found = {r.layer: r for r in self.readings if (r.measure, r.group, r.variant) == kind}
@@ -176,14 +176,14 @@ class Findings:
             of = "" if group is None else f" for the group {group!r}"
             raise InputError(f"the run has no value of {measure!r}{of} to plot; it reads {_listed(self.readings)}.")
         shown = [found.get(layer, Reading(layer, measure, math.nan)) for layer in self.layers]
-        with style():
+        with use_style():
             if ax is None:
                 from matplotlib import pyplot
 
                 ax = pyplot.subplots(figsize=(COLUMN, 2.3))[1]
             low, high, null = ([getattr(r, end) for r in shown] for end in ("low", "high", "null"))
-            curve(ax, [r.value for r in shown], low=low, high=high, null=null, label=group)
-            layer_axis(ax, self.layers, self.layer_names)
+            draw_curve(ax, [r.value for r in shown], low=low, high=high, null=null, label=group)
+            label_layers(ax, self.layers, self.layer_names)
             ax.set_ylabel(measure.replace("_", " "))
             if ax.get_legend_handles_labels()[1]:
                 ax.legend()
@@ -191,9 +191,9 @@ class Findings:
 
     def _repr_html_(self) -> str:
         """The verdict and the layers as a small table, for notebooks."""
-        from isotrope.drawing.card import card
+        from isotrope.drawing.card import format_card
 
-        return card(self)
+        return format_card(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Findings:

@@ -203,7 +203,7 @@ def test_a_saved_sentence_transformers_model(saved: Any, tmp_path: Path) -> None
 def test_a_head_for_fine_tuning_keeps_it(saved: Any) -> None:
     from isotrope.finetuning.task_training import with_head
     from isotrope.finetuning.tasks import TASKS
-    from isotrope.studies.latent_geometry.weight_noise import untrained
+    from isotrope.studies.latent_geometry.changed_models import reset_weights
 
     loaded = load(saved[0])
     ids = torch.tensor([[2, 5, 6, 7, 3]])
@@ -212,7 +212,7 @@ def test_a_head_for_fine_tuning_keeps_it(saved: Any) -> None:
         inside = model.base_model(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
         expected = loaded.model(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
     assert torch.equal(inside, expected)
-    assert untrained(loaded, 0).softdecay == loaded.softdecay is not None
+    assert reset_weights(loaded, 0).softdecay == loaded.softdecay is not None
 
 
 @pytest.mark.parametrize(

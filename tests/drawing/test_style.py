@@ -9,8 +9,8 @@ import pytest
 from matplotlib.colors import to_rgb
 from numpy.typing import NDArray
 
-from isotrope.drawing.style import COLOURS, number, readable
-from isotrope.figures.layer_colours import layer_colours
+from isotrope.drawing.layers import layer_colours
+from isotrope.drawing.style import COLOURS, format_number, format_token
 
 #: What is left of linear RGB for people who lack one kind of cone (Machado, Oliveira and Fernandes 2009, severity 1).
 VISIONS = {
@@ -48,16 +48,16 @@ def test_colours_of_layers_grow_lighter_for_everyone(vision: str) -> None:
 
 
 def test_text() -> None:
-    assert readable("##ing") == "ing"
-    assert readable("Ġthe") == "the"
-    assert readable("▁the") == "the"
-    assert readable("##") == "##"
-    assert readable("Ġ") == "Ġ"
-    assert readable("") == ""
-    assert readable("a\n\x00\u202e b") == "a····b"
-    assert len(readable("x" * 10_000)) == 24
-    assert readable("$x$ <b>") == "$x$·<b>"
+    assert format_token("##ing") == "ing"
+    assert format_token("Ġthe") == "the"
+    assert format_token("▁the") == "the"
+    assert format_token("##") == "##"
+    assert format_token("Ġ") == "Ġ"
+    assert format_token("") == ""
+    assert format_token("a\n\x00\u202e b") == "a····b"
+    assert len(format_token("x" * 10_000)) == 24
+    assert format_token("$x$ <b>") == "$x$·<b>"
 
 
 def test_numbers() -> None:
-    assert (number(-0.034), number(-0.001), number(1.005, 1)) == ("−0.03", "0.00", "1.0")
+    assert (format_number(-0.034), format_number(-0.001), format_number(1.005, 1)) == ("−0.03", "0.00", "1.0")

@@ -18,9 +18,9 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 from PIL import Image
 
+from isotrope.drawing.layers import layer_colours
 from isotrope.drawing.style import BLACK, COLOURS, COLUMN, GREY, PAGE, SMALL
 from isotrope.figures import FIGURES, draw, save
-from isotrope.figures.layer_colours import layer_colours
 from testkit.known_run import HOSTILE, KnownRun
 
 NAMES = [*FIGURES.names(), "mean_cosine"]
@@ -31,7 +31,7 @@ def drawn(request: pytest.FixtureRequest, known: KnownRun) -> Figure:
     if request.param == "tsne":
         pytest.importorskip("openTSNE")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("isotrope.figures.tsne._ROWS", 150)  # a second instead of twenty
+        patch.setattr("isotrope.figures.repaired_rows._TSNE_ROWS", 150)  # a second instead of twenty
         return draw(known.folder, request.param)
 
 

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
-from isotrope.drawing.robust_limits import limit_axes, robust_range
+from isotrope.drawing.robust_limits import compute_robust_range, limit_axes
 from isotrope.figures import draw, save
 from isotrope.pipeline import choose, scan_source
 from isotrope.runs.run import Run
@@ -87,13 +87,13 @@ def test_more_than_a_few_far_points_stay_inside() -> None:
     """A fifth may lie outside, as where every text begins with a massive token; more are a part of the picture."""
     near = np.random.default_rng(0).uniform(size=80)
     for far, expected in ((20, near.max()), (40, 1e6)):
-        assert robust_range(np.append(near, np.full(far, 1e6)))[1] == expected
+        assert compute_robust_range(np.append(near, np.full(far, 1e6)))[1] == expected
 
 
 def test_without_far_points_nothing_changes() -> None:
     rng = np.random.default_rng(0)
     for values in (rng.normal(size=500), rng.uniform(size=30), rng.lognormal(size=400), np.ones(50), np.arange(3.0)):
-        assert robust_range(values) == (values.min(), values.max())
+        assert compute_robust_range(values) == (values.min(), values.max())
     axes = Figure().subplots()
     x, y = rng.normal(size=(2, 200))
     axes.scatter(x, y)

@@ -10,11 +10,10 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 from scipy import stats
 
+from isotrope.drawing.projections import find_plane, project_uncentred
 from isotrope.figures import draw
-from isotrope.figures.chosen_tokens import chosen_tokens
-from isotrope.figures.pca import projected
-from isotrope.figures.run_data import TypesOf
-from isotrope.figures.token_clouds import plane
+from isotrope.figures.run_data import TokenTypes
+from isotrope.figures.token_scatter import select_tokens
 from isotrope.runs.run import Run
 from testkit.known_run import KnownRun
 
@@ -234,14 +233,14 @@ def test_lsds_of_whitening_is_that_of_scikit_learns(known: KnownRun) -> None:
 def test_projection_keeps_the_two_strongest_directions() -> None:
     rows = np.random.default_rng(1).normal(size=(200, 5)) + np.array([5.0, 0, 0, 0, 0])
     u, s, _ = np.linalg.svd(rows, full_matrices=False)
-    found = projected(rows)
+    found = project_uncentred(rows)
     assert np.abs(found) == pytest.approx(np.abs(u[:, :2] * s[:2]))
     assert (found.mean(axis=0) >= 0).all()
 
 
 def test_plane_of_means_and_origin() -> None:
     means = np.diag([9.0, 4.0, 1.0, 0.0])[:3] @ np.linalg.qr(np.random.default_rng(2).normal(size=(4, 4)))[0]
-    directions = plane(means)
+    directions = find_plane(means)
     assert directions.T @ directions == pytest.approx(np.eye(2))
     centred = np.vstack([means, np.zeros(4)]) - np.vstack([means, np.zeros(4)]).mean(axis=0)
     strongest = np.linalg.eigvalsh(centred.T @ centred)[::-1][:2]
@@ -262,12 +261,12 @@ def test_tokens_are_chosen_from_all_frequencies() -> None:
     """100 types at log10 n about 1 and 25 at 5: 2 + 4 of the first, 2 + 2 of the second, none of two letters."""
     n = np.array([10] * 100 + [100_000] * 25 + [1000] * 30)
     names = [f"word{i}" for i in range(125)] + ["Ġto"] * 30
-    types = TypesOf(names, np.arange(155), n, *np.zeros((3, 155)))
-    chosen = chosen_tokens(types, seed=0)
+    types = TokenTypes(names, np.arange(155), n, *np.zeros((3, 155)))
+    chosen = select_tokens(types, seed=0)
     assert np.bincount(np.searchsorted([100, 125], chosen, side="right"), minlength=3).tolist() == [6, 4, 0]
     assert len(set(chosen.tolist())) == 10
-    assert chosen.tolist() == chosen_tokens(types, seed=0).tolist()
-    assert chosen.tolist() != chosen_tokens(types, seed=1).tolist()
+    assert chosen.tolist() == select_tokens(types, seed=0).tolist()
+    assert chosen.tolist() != select_tokens(types, seed=1).tolist()
 
 
 def test_names_do_not_cover_each_other(known: KnownRun) -> None:
@@ -282,14 +281,14 @@ def test_names_do_not_cover_each_other(known: KnownRun) -> None:
 
 def test_tsne_keeps_clusters_together() -> None:
     pytest.importorskip("openTSNE")
-    from isotrope.drawing.tsne import tsne
+    from isotrope.drawing.projections import project_tsne
 
     rng = np.random.default_rng(0)
     centres, label = 10 * rng.normal(size=(3, 8)), np.repeat(np.arange(3), 40)
     rows = centres[label] + rng.normal(size=(120, 8))
-    found = tsne(rows, seed=0)
+    found = project_tsne(rows, seed=0)
     distances = np.linalg.norm(found[:, None] - found[None], axis=2)
     np.fill_diagonal(distances, np.inf)
     nearest = distances.argsort(axis=1)[:, :10]
     assert (label[nearest] == label[:, None]).mean() > 0.97
-    assert found.tolist() == tsne(rows, seed=0).tolist()
+    assert found.tolist() == project_tsne(rows, seed=0).tolist()

@@ -665,23 +665,25 @@ def _read_beir(place: str, path: Path) -> None:
 def _study_seed(folder: Path) -> list[bytes]:
     import pandas as pd
 
+    from isotrope.studies.options import Options
     from isotrope.studies.result import Claim, Table
-    from isotrope.studies.runner import Made, Task, carry_out
+    from isotrope.studies.runner import Experiment, Results, run_study
 
-    made = Made([Table("numbers", "Numbers", pd.DataFrame({"a": [1.0, 2.0]}))], [Claim("note", "A note.", "Table 1")])
-    carry_out("name", "paper", [Task("one", lambda: made)], {}, folder / "study")
+    table, claim = Table("numbers", "Numbers", pd.DataFrame({"a": [1.0, 2.0]})), Claim("note", "A note.", "Table 1")
+    experiment = Experiment("one", lambda: Results([table], [claim]))
+    run_study("name", "paper", [experiment], Options(output=folder / "study"))
     _KEPT["study"] = folder / "study"
     return [(folder / "study/parts/one/part.json").read_bytes()]
 
 
 def _read_study(path: Path) -> None:
-    from isotrope.studies.runner import finished
+    from isotrope.studies.runner import load_part
 
     study = path.parent / "study"
     if not study.exists():
         shutil.copytree(_KEPT["study"], study)
     shutil.copyfile(path, study / "parts/one/part.json")
-    finished(study, "one")
+    load_part(study, "one")
 
 
 def _glue_run_seed(folder: Path) -> list[bytes]:

@@ -13,7 +13,7 @@ import pytest
 
 import isotrope
 from isotrope.report import write_report
-from isotrope.studies.page import page as study_page
+from isotrope.studies.page import format_page
 from isotrope.studies.result import Claim, Part, Study, Table
 from testkit.spaces import HOSTILE
 
@@ -86,7 +86,9 @@ def test_a_browser_runs_none_of_it(hostile: Path, browser: Any) -> None:
 def _study(names: list[str]) -> str:
     table = Table(names[0], names[1], pd.DataFrame({names[2]: [names[3]], names[4]: [1.0]}))
     claim = Claim("contradicts", names[5], names[0], 1.0, 2.0)
-    return study_page([Study(names[1], names[2], [Part(names[3], "parts/x", [table], [claim], [])], {}, {})], Path("."))
+    return format_page(
+        [Study(names[1], names[2], [Part(names[3], "parts/x", [table], [claim], [])], {}, {})], Path(".")
+    )
 
 
 def test_a_page_of_a_study() -> None:

@@ -277,14 +277,14 @@ class TestPaths:
         assert list((tmp_path / "other").iterdir()) == []
 
     def test_a_part_of_a_study(self, tmp_path: Path) -> None:
-        from isotrope.studies.runner import finished
+        from isotrope.studies.runner import load_part
 
         (tmp_path / "parts/one").mkdir(parents=True)
         (tmp_path / "x.json").write_text("[]")
         part = {"name": "one", "tables": [{"name": "../../x", "title": "", "columns": []}], "claims": [], "figures": []}
         (tmp_path / "parts/one/part.json").write_text(json.dumps(part))
         with pytest.raises(StoreError, match="leads out of the folder"):
-            finished(tmp_path, "one")
+            load_part(tmp_path, "one")
 
 
 class TestFullDisk:

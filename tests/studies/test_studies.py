@@ -15,14 +15,14 @@ import isotrope
 from isotrope.errors import InputError
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
-from isotrope.studies.anisotropy.study import anisotropy
+from isotrope.studies import all_studies
+from isotrope.studies.anisotropy import anisotropy
+from isotrope.studies.norm_variance import norm_variance
 from isotrope.studies.norm_variance.claims import trade_off_claims
 from isotrope.studies.norm_variance.layer_norms import layer_norms
-from isotrope.studies.norm_variance.study import norm_variance
 from isotrope.studies.result import Study
-from isotrope.studies.run_all import all_studies
+from isotrope.studies.uniformity import uniformity
 from isotrope.studies.uniformity.published import MISPRINTS
-from isotrope.studies.uniformity.study import uniformity
 from testkit.media_models import RATE, save_image_model, save_sound_model
 from testkit.models import WORDS, save_model, texts
 from testkit.small_glue import write_task

@@ -13,9 +13,9 @@ import torch
 
 from isotrope.sources.models.hidden_states import hidden_states
 from isotrope.sources.models.load import load
-from isotrope.studies.anisotropy.biased_block import Inputs, fixed_points, under_bias
+from isotrope.studies.anisotropy.biased_block import Inputs, apply_bias, find_fixed_points
 from isotrope.studies.anisotropy.claims import block_claims
-from isotrope.studies.transformer_block import TransformerBlock, fresh_block, same_scores, trained_block
+from isotrope.studies.transformer_block import TransformerBlock, has_plain_scores, make_fresh_block, take_block
 from testkit.models import save_model
 
 NORMS = (0.0, 2.0, 5.0, 9.0, 20.0)
@@ -27,12 +27,12 @@ def test_a_block_alone_gives_the_next_hidden_state(family: str, number: int, tmp
     loaded = load(save_model(tmp_path / family, family), device="cpu")
     ids = np.arange(4, 12)[None]
     states, _ = hidden_states(loaded, ids, np.ones_like(ids, dtype=bool))
-    seen = trained_block(loaded, number)(states[number][0])
+    seen = take_block(loaded, number)(states[number][0])
     assert torch.allclose(seen.output, states[number + 1][0], atol=1e-5)
     assert seen.softmax.shape == (2, 8, 8)
     assert torch.allclose(seen.softmax.sum(-1), torch.ones(2, 8), atol=1e-5)
     assert seen.query.shape[1:] == (8, 8)
-    assert same_scores(seen) == (family == "bert")  # the others hide what comes later, or turn by place
+    assert has_plain_scores(seen) == (family == "bert")  # the others hide what comes later, or turn by place
     after, _ = hidden_states(loaded, ids, np.ones_like(ids, dtype=bool))
     assert len(after) == len(states)
     assert torch.allclose(after[-1], states[-1], atol=1e-5)
@@ -40,12 +40,12 @@ def test_a_block_alone_gives_the_next_hidden_state(family: str, number: int, tmp
 
 @pytest.fixture(scope="module")
 def block() -> TransformerBlock:
-    return fresh_block(128, seed=3, vocabulary=2_000)
+    return make_fresh_block(128, seed=3, vocabulary=2_000)
 
 
 @pytest.fixture(scope="module")
 def records(block: TransformerBlock) -> list[dict[str, Any]]:
-    return under_bias(block, Inputs.draw(block, 2, 48, 0, 0), NORMS)
+    return apply_bias(block, Inputs.draw(block, 2, 48, 0, 0), NORMS)
 
 
 def test_scores_are_products_of_queries_and_keys_by_hand(block: TransformerBlock) -> None:
@@ -68,7 +68,7 @@ def test_cosines_follow_the_closed_form(records: list[dict[str, Any]]) -> None:
 
 
 def test_both_fixed_points_are_at_the_root_of_the_width(block: TransformerBlock, records: list[dict[str, Any]]) -> None:
-    found = fixed_points(block, Inputs.draw(block, 2, 48, 0, 0), records)
+    found = find_fixed_points(block, Inputs.draw(block, 2, 48, 0, 0), records)
     assert found["mean of norms"] == pytest.approx(math.sqrt(128 * (1 - 0.02**2)), abs=0.1)
     assert found["norm of mean"] == pytest.approx(math.sqrt(128), abs=0.3)
 
@@ -103,4 +103,4 @@ def test_what_the_paper_says_of_queries_and_keys(records: list[dict[str, Any]]) 
 
 def test_without_a_crossing_there_is_no_fixed_point(block: TransformerBlock) -> None:
     inputs = Inputs.draw(block, 1, 8, 0, 0)
-    assert math.isnan(fixed_points(block, inputs, under_bias(block, inputs, (0.0, 1.0)))["mean of norms"])
+    assert math.isnan(find_fixed_points(block, inputs, apply_bias(block, inputs, (0.0, 1.0)))["mean of norms"])

@@ -34,15 +34,15 @@ def figure(
     from isotrope.cli.output import echo, echo_json
     from isotrope.cli.terminal import Bar
     from isotrope.errors import InputError
-    from isotrope.figures.draw import caption, find, opened, refuse_file, render, save
+    from isotrope.figures.draw import check_file, find_figure, format_caption, open_run, render, save
 
     if run is None or name is None or output is None:
         raise InputError("expected a run folder, the name of a figure and -o FILE; isotrope figure --list names them.")
-    record = find(name)
-    refuse_file(output)
+    record = find_figure(name)
+    check_file(output)
     with Bar(quiet=json) as bar:
         bar(f"drawing {name}", 0, None)
-        data = opened(run, record, layer)
+        data = open_run(run, record, layer)
         made = render(record, data)
         save(made, output)
     if json:
@@ -50,11 +50,15 @@ def figure(
 
         width, height = made.get_size_inches()
         size = {"width_inches": float(width), "height_inches": float(height)}
-        of = {"layer": data.layer if record.layer else None, "file": str(output), "caption": caption(record, data)}
+        of = {
+            "layer": data.layer if record.layer else None,
+            "file": str(output),
+            "caption": format_caption(record, data),
+        }
         document = {**record.to_dict(), **size, **of}
         echo_json(library.dumps(document, indent=1, ensure_ascii=False))
         return
-    echo(f"{output}: {caption(record, data)}")
+    echo(f"{output}: {format_caption(record, data)}")
 
 
 def _list(*, json: bool) -> None:

@@ -70,7 +70,7 @@ def uniformity(
 ) -> None:
     """Spectra and uniformity by layer, the theorem's bound, STS, GLUE and what repairs change (Yan et al. 2022)."""
     given = locals()
-    from isotrope.studies.uniformity.study import uniformity as run
+    from isotrope.studies.uniformity import uniformity as run
 
     _run(run, "uniformity", given | {"tasks": _listed(tasks)})
 
@@ -101,7 +101,7 @@ def anisotropy(
 ) -> None:
     """Mean cosine and drift by layer, and blocks under a common bias (Godey et al. 2023)."""
     given = locals()
-    from isotrope.studies.anisotropy.study import anisotropy as run
+    from isotrope.studies.anisotropy import anisotropy as run
 
     _run(run, "anisotropy", given | {"blocks": None if blocks is None else _numbers(blocks, "blocks", int)})
 
@@ -121,7 +121,7 @@ def norm_variance(
 ) -> None:
     """Norm and variance of token types by layer, and what explains them (Yamagiwa and Shimodaira 2024)."""
     given = locals()
-    from isotrope.studies.norm_variance.study import norm_variance as run
+    from isotrope.studies.norm_variance import norm_variance as run
 
     _run(run, "norm-variance", given)
 
@@ -186,7 +186,7 @@ def latent_geometry(
     given = locals()
     if context.invoked_subcommand is not None:
         return
-    from isotrope.studies.latent_geometry.study import latent_geometry as run
+    from isotrope.studies.latent_geometry import latent_geometry as run
 
     del given["context"]
     given["levels"] = None if levels is None else _numbers(levels, "shares of noise", float)
@@ -264,6 +264,6 @@ def _show(found: Study) -> None:
 
     out = console()
     out.print(f"{found.name}: {found.paper}", style="bold", soft_wrap=True)
-    for part, claim in found.told:
+    for part, claim in found.ranked_claims:
         where = f", {claim.where}" if claim.where else ""
         out.print(Line(f"{claim.outcome} ({part}{where}): {claim.text}", _STYLES[claim.outcome]), soft_wrap=True)

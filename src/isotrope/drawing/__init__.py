@@ -1,1 +1,1 @@
-"""What people look at, from plain numbers: a curve over layers, a small table; nothing here knows a model or a run."""
+"""What people look at, drawn from plain numbers: curves, scatters and tables; nothing here knows a model or a run."""

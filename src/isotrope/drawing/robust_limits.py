@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.drawing.style import BLUE, SMALL, readable
+from isotrope.drawing.style import BLUE, SMALL, format_token
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,18 +26,18 @@ _FAR = 10.0
 _STRETCH = 4.0
 
 #: Room around the points, and far points that a note names.
-_MARGIN, _NAMED = 0.05, 2
+_MARGIN, _MOST_NAMED = 0.05, 2
 
 #: Width of a letter over its height.
 _LETTER = 0.6
 
 
-def robust_range(values: Vector) -> tuple[float, float]:
-    """The range of values, without a few far ones that would make it several times as wide.
+def compute_robust_range(values: Vector) -> tuple[float, float]:
+    """Compute the range of values without a few far ones that would make it several times as wide.
 
-    >>> robust_range(np.array([*range(20), 1e8]))
+    >>> compute_robust_range(np.array([*range(20), 1e8]))
     (0.0, 19.0)
-    >>> robust_range(np.arange(20.0))
+    >>> compute_robust_range(np.arange(20.0))
     (0.0, 19.0)
     """
     ordered = np.sort(np.asarray(values, np.float64))
@@ -86,7 +86,7 @@ def limit_axes(
     Returns:
         The note, empty where nothing lies outside; the axes are then left as they are.
     """
-    ranges = ranges or (robust_range(x), robust_range(y))
+    ranges = ranges or (compute_robust_range(x), compute_robust_range(y))
     out = ~(is_inside(x, ranges[0]) & is_inside(y, ranges[1]))
     if not out.any():
         return ""
@@ -94,15 +94,17 @@ def limit_axes(
     if equal:
         widths = [max(widths)] * 2
         axes.set_aspect("equal", adjustable="box")
-    limits = [_around(*seen, width) for seen, width in zip(ranges, widths, strict=True)]
+    limits = [_limits_around(*seen, width) for seen, width in zip(ranges, widths, strict=True)]
     if equal or not is_inside(x, ranges[0]).all():
         axes.set_xlim(*limits[0])
     if equal or not is_inside(y, ranges[1]).all():
         axes.set_ylim(*limits[1])
     axes.locator_params(nbins=5)
     far = np.flatnonzero(out)
-    _mark(axes, x[far], y[far], *limits)
-    return _note(far[np.argsort(-_distance(x, y, ranges)[far], kind="stable")], x, y, names, letters, unit)
+    _mark_far_points(axes, x[far], y[far], *limits)
+    return _format_note(
+        far[np.argsort(-_distance_outside(x, y, ranges)[far], kind="stable")], x, y, names, letters, unit
+    )
 
 
 def write_note(axes: Axes, note: str) -> None:
@@ -110,20 +112,22 @@ def write_note(axes: Axes, note: str) -> None:
     if note:
         from textwrap import fill
 
-        figure, place = axes.get_figure(root=True), axes.get_subplotspec()
+        figure, grid = axes.get_figure(root=True), axes.get_subplotspec()
         assert figure is not None
-        columns = 1 if place is None else place.get_gridspec().ncols
+        columns = 1 if grid is None else grid.get_gridspec().ncols
         width = int(0.85 * 72 * figure.get_figwidth() / columns / (_LETTER * SMALL))
         axes.set_title("\n".join(filter(None, [axes.get_title(), fill(note, width)])), fontsize=SMALL)
 
 
-def _around(low: float, high: float, width: float) -> tuple[float, float]:
+def _limits_around(low: float, high: float, width: float) -> tuple[float, float]:
     """Limits of a given width and a margin around the middle of a range."""
     half = (0.5 + _MARGIN) * width or 0.5
     return (low + high) / 2 - half, (low + high) / 2 + half
 
 
-def _mark(axes: Axes, x: Vector, y: Vector, x_limits: tuple[float, float], y_limits: tuple[float, float]) -> None:
+def _mark_far_points(
+    axes: Axes, x: Vector, y: Vector, x_limits: tuple[float, float], y_limits: tuple[float, float]
+) -> None:
     """Triangles at the edges beyond which points lie."""
     at_x, at_y = np.clip(x, *x_limits), np.clip(y, *y_limits)
     sideways = at_x != x
@@ -137,7 +141,7 @@ def _mark(axes: Axes, x: Vector, y: Vector, x_limits: tuple[float, float], y_lim
             axes.plot(at_x[there], at_y[there], marker, color=BLUE, alpha=0.6, markersize=4, clip_on=False, zorder=5)
 
 
-def _distance(x: Vector, y: Vector, ranges: Ranges) -> Vector:
+def _distance_outside(x: Vector, y: Vector, ranges: Ranges) -> Vector:
     """How far points lie outside, in widths of the ranges."""
     parts = []
     for values, (low, high) in zip((x, y), ranges, strict=True):
@@ -146,16 +150,16 @@ def _distance(x: Vector, y: Vector, ranges: Ranges) -> Vector:
     return np.asarray(np.maximum(*parts))
 
 
-def _note(
+def _format_note(
     far: NDArray[np.intp], x: Vector, y: Vector, names: Sequence[str] | None, letters: tuple[str, str], unit: str
 ) -> str:
-    def place(i: np.intp) -> str:
+    def format_point(i: np.intp) -> str:
         return f"{letters[0]} {x[i]:.3g}, {letters[1]} {y[i]:.3g}".replace("-", "−")
 
     if names is None:
-        return f"{len(far):,} of {len(x):,} {unit} outside, the farthest at {place(far[0])}"
+        return f"{len(far):,} of {len(x):,} {unit} outside, the farthest at {format_point(far[0])}"
     start = f"outside: {len(far):,} of {len(x):,} {unit}, "
     farthest = {names[i]: i for i in far[::-1]}  # of each name the farthest
-    shown = list(farthest.items())[::-1][:_NAMED]
-    said = "; ".join(f"“{readable(name)}” at {place(i)}" for name, i in shown)
-    return start + said + (f"; and {len(farthest) - _NAMED:,} more" if len(farthest) > _NAMED else "")
+    shown = list(farthest.items())[::-1][:_MOST_NAMED]
+    points = "; ".join(f"“{format_token(name)}” at {format_point(i)}" for name, i in shown)
+    return start + points + (f"; and {len(farthest) - _MOST_NAMED:,} more" if len(farthest) > _MOST_NAMED else "")

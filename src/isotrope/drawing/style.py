@@ -1,4 +1,4 @@
-"""The look of everything that matplotlib draws: width, letters and colours that everyone can tell apart."""
+"""The style of all matplotlib figures: widths, fonts and colours that everyone can tell apart."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BLUE, ORANGE, BLACK, SKY, PURPLE, GREEN, AMBER = (
 #: The order in which lines get them: of all, the first three and the first five differ most for every colour vision.
 COLOURS = (BLUE, ORANGE, BLACK, SKY, PURPLE, GREEN, AMBER)
 
-#: What is beside the matter: nulls, zero lines, origins.
+#: Null values, zero lines and origins.
 GREY = "#767676"
 
 #: Map of numbers to colours that grows in lightness all the way, for every colour vision, and the lightest part of it
@@ -85,8 +85,8 @@ _MARK = re.compile(r"^(##|[Ġ▁])(?=.)")
 
 
 @contextmanager
-def style() -> Iterator[None]:
-    """Draw and save in the one look; nothing of the user's own settings changes."""
+def use_style() -> Iterator[None]:
+    """Draw and save in the style of the library, without a change to the user's own settings."""
     try:
         import matplotlib as mpl
     except ImportError as error:
@@ -97,19 +97,19 @@ def style() -> Iterator[None]:
         yield
 
 
-def number(value: float, decimals: int = 2) -> str:
-    """A number for people: a true minus sign, and zero without one.
+def format_number(value: float, decimals: int = 2) -> str:
+    """Format a number with a true minus sign, and zero without one.
 
-    >>> number(-0.034), number(-0.001)
+    >>> format_number(-0.034), format_number(-0.001)
     ('−0.03', '0.00')
     """
     return f"{round(value, decimals) + 0.0:.{decimals}f}".replace("-", "−")
 
 
-def readable(token: str) -> str:
-    """A token as people write it: without its tokenizer's mark, without what cannot be seen, not too long.
+def format_token(token: str) -> str:
+    """Format a token without the mark of its tokenizer and without invisible characters, and shorten it.
 
-    >>> readable("##ing"), readable("Ġthe"), readable("a\\x00\\u202eb")
+    >>> format_token("##ing"), format_token("Ġthe"), format_token("a\\x00\\u202eb")
     ('ing', 'the', 'a··b')
     """
     seen = "".join("·" if unicodedata.category(c)[0] in "CZ" else c for c in _MARK.sub("", token)[: _LONGEST + 1])

@@ -1,4 +1,4 @@
-"""Figures for print from a run folder, one file each; a new file here adds its figure everywhere.
+"""Figures for print from a run folder, a figure or a family in each file; a new file here adds its figures everywhere.
 
 >>> FIGURES.get("norm-variance").answers
 'Yamagiwa and Shimodaira 2024 (norm and variance), Fig. 2'

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isotrope.drawing.style import GREY, SMALL, number
-from isotrope.figures.layer_colours import layer_bar, layer_colours
-from isotrope.figures.record import GODEY, figure
+from isotrope.drawing.layers import add_layer_bar, layer_colours
+from isotrope.drawing.style import GREY, SMALL, format_number
+from isotrope.figures.record import GODEY, register_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from isotrope.figures.run_data import RunData
 
 
-@figure(
+@register_figure(
     "drift",
     shows=(
         "Mean cosine against the norm of the mean, one point for each layer, with Spearman's and Pearson's correlation "
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         "drift_correlation_pearson_p",
     ),
 )
-def drift(run: RunData, figure: Figure) -> None:
+def draw_drift(run: RunData, figure: Figure) -> None:
     """A scatter of layers, joined in their order."""
     axes = figure.subplots()
     x, y = run.values("drift_norm"), run.values("mean_cosine")
@@ -46,6 +46,6 @@ def drift(run: RunData, figure: Figure) -> None:
     lines = []
     for letter, kind in (("ρ", "spearman"), ("r", "pearson")):
         value, p = (run.findings.get(f"drift_correlation_{kind}{end}", None).value for end in ("", "_p"))
-        lines.append(f"{letter} = {number(value)}, p = {p:.2g}")
+        lines.append(f"{letter} = {format_number(value)}, p = {p:.2g}")
     axes.set_title("\n".join(lines), fontsize=SMALL, loc="left")
-    layer_bar(figure, axes, [run.name(layer) for layer in run.layers])
+    add_layer_bar(figure, axes, [run.layer_name(layer) for layer in run.layers])

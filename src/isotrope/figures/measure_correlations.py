@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from isotrope.drawing.style import DIVERGING, SMALL
 from isotrope.errors import InputError
-from isotrope.figures.record import MARBUT, figure
+from isotrope.figures.record import MARBUT, register_figure
 from isotrope.measures import get
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _NUMBERED = 24
 _LINE = 0.14
 
 
-@figure(
+@register_figure(
     "measure-correlations",
     page=True,
     shows=(
@@ -40,7 +40,7 @@ _LINE = 0.14
     answers=f"{MARBUT}, Fig. 8",
     height=6.9,
 )
-def measure_correlations(run: RunData, figure: Figure) -> None:
+def draw_measure_correlations(run: RunData, figure: Figure) -> None:
     """A matrix of colours, violet for opposite, brown for alike; columns go by the numbers of the rows."""
     names, values = _changing(run)
     matrix = np.corrcoef(values)

@@ -5,29 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from isotrope.drawing.projections import project_uncentred
 from isotrope.drawing.robust_limits import limit_axes, write_note
 from isotrope.drawing.style import BLACK, BLUE
-from isotrope.figures.record import figure
+from isotrope.figures.record import register_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from isotrope.figures.run_data import RunData
 
-#: Rows that are drawn in one panel.
-ROWS = 2_000
+#: The most rows of one panel.
+_ROWS = 2_000
 
 
-def projected(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows, (n, d), on the two directions in which they and nothing else are longest, (n, 2): not centred."""
-    vectors = np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :2]
-    vectors *= np.where((rows @ vectors).mean(axis=0) < 0, -1.0, 1.0)
-    return np.asarray(rows @ vectors)
-
-
-@figure(
+@register_figure(
     "pca",
     page=True,
     shows=(
@@ -38,15 +31,15 @@ def projected(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     needs=("sample",),
     height=2.4,
 )
-def pca(run: RunData, figure: Figure) -> None:
+def draw_pca(run: RunData, figure: Figure) -> None:
     """One scatter for each of three layers, each with its own scale."""
-    layers = run.some_layers(3)
+    layers = run.select_layers(3)
     for axes, layer in zip(figure.subplots(1, len(layers), squeeze=False)[0], layers, strict=True):
-        x, y = projected(run.sample(layer).values[:ROWS].astype(np.float64)).T
+        x, y = project_uncentred(run.sample(layer).values[:_ROWS].astype(np.float64)).T
         axes.scatter(x, y, s=2, color=BLUE, alpha=0.4, linewidth=0, rasterized=True)
         axes.plot(0, 0, marker="x", color=BLACK, markersize=6, markeredgewidth=1.5)
         axes.set_aspect("equal", adjustable="datalim")
-        axes.set_title(f"layer {run.name(layer)}")
+        axes.set_title(f"layer {run.layer_name(layer)}")
         write_note(axes, limit_axes(axes, x, y, unit="rows", equal=True))
         axes.set_xlabel("first direction")
         axes.locator_params(nbins=5)

@@ -19,7 +19,7 @@ GODEY = "Godey et al. 2023 (anisotropy)"
 MARBUT = "Marbut, Chandler and Wheeler (latent geometry)"
 YAMAGIWA = "Yamagiwa and Shimodaira 2024 (norm and variance)"
 
-#: What a figure may need of a run beside its readings, in words, and how to get it.
+#: What a figure may need of a run besides its readings, and how to get it.
 NEEDS: Mapping[str, tuple[str, str]] = {
     "spectra": ("the table of spectra", "scan again"),
     "tokens": ("the table of token types", "scan a model over a text with --measures tokens, without --pooling"),
@@ -39,9 +39,16 @@ Draw: TypeAlias = "Callable[[RunData, Figure], None]"
 class FigureRecord:
     """One figure of a run, for print.
 
-    shows: what is seen, in one sentence. answers: the papers' figures that it is the like of. needs: what the run must
-    hold, keys of NEEDS. measures: the readings that it must hold. width, height: in inches. layer: which layer it
-    is of unless the user says, None where it is of several.
+    Args:
+        name: of the figure.
+        shows: what it shows, in one sentence.
+        answers: the corresponding figures of the papers.
+        draw: draws into an empty figure.
+        needs: what the run must hold, keys of NEEDS.
+        measures: the readings that the run must hold.
+        width: in inches.
+        height: in inches.
+        layer: the default layer, None where the figure is of several layers.
     """
 
     name: str
@@ -55,7 +62,7 @@ class FigureRecord:
     layer: Literal["middle", "last"] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """All that there is to say about it, as plain data."""
+        """The record as plain data."""
         return {
             "name": self.name,
             "shows": self.shows,
@@ -71,8 +78,14 @@ class FigureRecord:
 FIGURES = Registry[FigureRecord]("figure")
 
 
-def figure(name: str, *, page: bool = False, **facts: Any) -> Callable[[Draw], Draw]:
-    """Register a function that draws into an empty figure; page: as wide as a page instead of a column."""
+def register_figure(name: str, *, page: bool = False, **facts: Any) -> Callable[[Draw], Draw]:
+    """Register a function that draws into an empty figure.
+
+    Args:
+        name: the name of the figure.
+        page: whether the figure is as wide as a page instead of a column.
+        facts: further fields of `FigureRecord`.
+    """
 
     def add(function: Draw) -> Draw:
         FIGURES.add(name, FigureRecord(name=name, draw=function, width=PAGE if page else COLUMN, **facts))

@@ -1,9 +1,8 @@
-"""What figures read of a run folder, and the one sentence where it lacks something."""
+"""What figures read of a run folder, and the error where the run lacks something."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 
-class TypesOf(NamedTuple):
+class TokenTypes(NamedTuple):
     """The token types of one layer that are frequent enough to have a mean and a variance, (k,) each."""
 
     token: list[str]
@@ -38,7 +37,7 @@ class TypesOf(NamedTuple):
 
 
 class RunData:
-    """A finished run, read as it is needed. layer: the one that the figure is of."""
+    """A finished run that is read as needed; `layer` is the layer of the figure."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -49,7 +48,7 @@ class RunData:
 
     @cached_property
     def seed(self) -> int:
-        """The run's own seed, for what is left to chance in a figure too."""
+        """The seed of the run, used for all that is random in a figure."""
         return int(self.findings.provenance.get("settings", {}).get("seed", 0))
 
     def find_layer(self, asked: str | int | None, default: str | None) -> Layer:
@@ -58,12 +57,12 @@ class RunData:
             return self.layers[len(self.layers) // 2] if default == "middle" else self.layers[-1]
         return resolve_layer(asked, self.layers, self.findings.layer_names, run=f"the run {str(self.folder)!r}")
 
-    def name(self, layer: Layer) -> str:
-        """What a layer is called."""
+    def layer_name(self, layer: Layer) -> str:
+        """The name of a layer."""
         return self.findings.layer_names.get(str(layer), str(layer))
 
-    def some_layers(self, most: int) -> list[Layer]:
-        """A few layers, evenly spread, the first and the last among them."""
+    def select_layers(self, most: int) -> list[Layer]:
+        """Select at most so many layers, evenly spaced, with the first and the last."""
         at = np.unique(np.linspace(0, len(self.layers) - 1, min(most, len(self.layers))).round().astype(int))
         return [self.layers[i] for i in at]
 
@@ -86,8 +85,8 @@ class RunData:
         rows: pd.DataFrame = whole[whole["layer"] == str(layer)]
         return rows
 
-    def types(self, layer: Layer, at_least: int = 3) -> TypesOf:
-        """The types with 10 to 100,000 occurrences, as the papers choose them."""
+    def token_types(self, layer: Layer, at_least: int = 3) -> TokenTypes:
+        """The token types with 10 to 100,000 occurrences, as the papers select them."""
         table = self.table("tokens", layer)
         kept = table[(table["n"] >= FEWEST) & (table["n"] <= MOST)]
         if len(kept) < at_least:
@@ -96,7 +95,7 @@ class RunData:
                 f"expected at least {at_least}; scan more text."
             )
         columns = (kept[name].to_numpy() for name in ("id", "n", "Q", "M", "V"))
-        return TypesOf(kept["token"].tolist(), *columns)
+        return TokenTypes(kept["token"].tolist(), *columns)
 
     def summary(self, layer: Layer) -> Summary:
         """The statistics of a layer, all groups together."""
@@ -110,21 +109,17 @@ class RunData:
         assert found is not None  # the figure's record says that it needs one
         return found
 
-    def refuse_lack(self, record: FigureRecord) -> None:
-        """Say in one sentence what the run lacks for a figure, and how to get it."""
+    def check_needs(self, record: FigureRecord) -> None:
+        """Raise an error that says what the run lacks for a figure, and how to get it."""
         for need in record.needs:
             if not self._has(need):
-                what, remedy = NEEDS[need]
-                raise self._lack(record.name, what, remedy)
-        self.refuse_without(record.name, record.measures)
-
-    def refuse_without(self, name: str, measures: Sequence[str]) -> None:
-        """The same for readings that a figure is made of."""
+                raise self._lack_error(record.name, *NEEDS[need])
         read = {r.measure for r in self.findings.readings if math.isfinite(r.value)}
-        if missing := [m for m in measures if m not in read]:
-            raise self._lack(name, f"a value of {', '.join(missing)}", f"scan with --measures {','.join(missing)}")
+        if missing := [m for m in record.measures if m not in read]:
+            remedy = f"scan with --measures {','.join(missing)}"
+            raise self._lack_error(record.name, f"a value of {', '.join(missing)}", remedy)
 
-    def _lack(self, name: str, what: str, remedy: str) -> InputError:
+    def _lack_error(self, name: str, what: str, remedy: str) -> InputError:
         return InputError(
             f"the figure {name!r} needs {what}, which the run {str(self.folder)!r} does not have; {remedy}."
         )

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isotrope.drawing.curve import curve, layer_axis
+from isotrope.drawing.layers import draw_curve, label_layers
 from isotrope.drawing.style import AMBER, BLUE, ORANGE, SKY
-from isotrope.figures.record import YAMAGIWA, figure
+from isotrope.figures.record import YAMAGIWA, register_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +22,7 @@ _SHARES = (
 )
 
 
-@figure(
+@register_figure(
     "variance-shares",
     page=True,
     shows=(
@@ -32,7 +32,7 @@ _SHARES = (
     answers=f"{YAMAGIWA}, Figs. 5, 6, 18 and 20",
     measures=(*(measure for measure, _, _ in _SHARES), "within_of_variance"),
 )
-def variance_shares(run: RunData, figure: Figure) -> None:
+def draw_variance_shares(run: RunData, figure: Figure) -> None:
     """Stacked bars that add up to one, and a curve."""
     left, right = figure.subplots(1, 2)
     bottom = np.zeros(len(run.layers))
@@ -40,12 +40,12 @@ def variance_shares(run: RunData, figure: Figure) -> None:
         values = run.values(measure)
         left.bar(np.arange(len(values)), values, 0.86, bottom=bottom, color=colour, label=label)
         bottom += values
-    layer_axis(left, run.layers, run.findings.layer_names)
+    label_layers(left, run.layers, run.findings.layer_names)
     left.set_xlim(-0.6, len(run.layers) - 0.4)
     left.set_ylabel("share of Q")
     left.set_ylim(0, 1)
     figure.legend(loc="outside upper left", ncols=3, handlelength=1.0)
-    curve(right, run.values("within_of_variance").tolist(), colour=ORANGE)
-    layer_axis(right, run.layers, run.findings.layer_names)
+    draw_curve(right, run.values("within_of_variance").tolist(), colour=ORANGE)
+    label_layers(right, run.layers, run.findings.layer_names)
     right.set_ylabel("V_W / V")
     right.set_ylim(0, 1)

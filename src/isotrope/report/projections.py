@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.drawing.tsne import tsne
+from isotrope.drawing.projections import project_tsne
 from isotrope.repairs import SoftDecay
 from isotrope.repairs.softdecay import soft_decay
 from isotrope.report.directions import Directions
@@ -40,4 +40,4 @@ def placed(found: Directions, rows: NDArray[Any], *, seed: int) -> dict[str, Poi
     along = wide @ found.turn
     whitened = (wide - found.mean) @ (found.axes / np.sqrt(found.variances))
     ways = {"none": wide, "softdecay": along * bent(found)[1], "whitening": whitened}
-    return {name: tsne(image, seed) for name, image in ways.items()}
+    return {name: project_tsne(image, seed) for name, image in ways.items()}

@@ -1,4 +1,4 @@
-"""Figures of a study for print: those that any scan has, and drawings of the study's own tables."""
+"""Figures of studies: those of a run, and drawings of a study's own tables."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isotrope.drawing.curve import layer_axis
-from isotrope.drawing.style import COLOURS, COLUMN, style
+from isotrope.drawing.layers import label_layers
+from isotrope.drawing.style import COLOURS, COLUMN, use_style
 from isotrope.errors import InputError, MissingExtra
-from isotrope.studies.result import Drawn
+from isotrope.studies.result import FigureEntry
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,61 +22,91 @@ KINDS = ("svg", "pdf")
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A figure that is yet to be drawn. name: of its files. title: what it shows, in one sentence."""
+class StudyFigure:
+    """A figure that is not drawn yet.
+
+    Args:
+        name: the name of its files.
+        title: what it shows, in one sentence.
+        draw: draws it.
+    """
 
     name: str
     title: str
-    make: Callable[[], Figure] = field(repr=False)
+    draw: Callable[[], Figure] = field(repr=False)
 
 
-def drawing(
-    name: str, title: str, draw: Callable[[Figure], None], *, width: float = COLUMN, height: float = 2.3
-) -> Picture:
-    """A picture of a study's own. draw: fills an empty figure of this width and height, in inches."""
-    return Picture(name, title, partial(_made, draw, width, height))
+def make_figure(
+    name: str, title: str, fill: Callable[[Figure], None], *, width: float = COLUMN, height: float = 2.3
+) -> StudyFigure:
+    """Make a figure of a study's own tables.
+
+    Args:
+        name: the name of its files.
+        title: what it shows, in one sentence.
+        fill: draws into an empty figure.
+        width: in inches.
+        height: in inches.
+    """
+
+    def draw() -> Figure:
+        with use_style():
+            from matplotlib.figure import Figure
+
+            figure = Figure(figsize=(width, height), layout="constrained")
+            fill(figure)
+        return figure
+
+    return StudyFigure(name, title, draw)
 
 
-def _made(draw: Callable[[Figure], None], width: float, height: float) -> Figure:
-    with style():
-        from matplotlib.figure import Figure
+def layer_figure(
+    name: str, title: str, frame: pd.DataFrame, by: str, column: str, label: str, *, width: float = COLUMN
+) -> StudyFigure:
+    """Make a figure of one line over the layers for each value of the column `by`.
 
-        figure = Figure(figsize=(width, height), layout="constrained")
-        draw(figure)
-    return figure
+    Args:
+        name: the name of its files.
+        title: what it shows, in one sentence.
+        frame: a table with the columns `layer`, `by` and `column`.
+        by: the column that tells lines apart.
+        column: the column of the values.
+        label: the name of the values.
+        width: in inches.
+    """
+
+    def fill(figure: Figure) -> None:
+        if frame.empty:
+            raise InputError(f"the table has no row, so that there is no {label} to draw")
+        axes = figure.subplots()
+        for (line, rows), colour in zip(frame.groupby(by, sort=False), COLOURS, strict=False):
+            axes.plot(range(len(rows)), rows[column].astype(float), marker=".", color=colour, label=str(line))
+        label_layers(axes, list(dict.fromkeys(frame["layer"])))
+        axes.set_ylabel(label)
+        figure.legend(title=by, loc="outside right upper")
+
+    return make_figure(name, title, fill, width=width)
 
 
-def by_layer(frame: pd.DataFrame, by: str, column: str, label: str, figure: Figure) -> None:
-    """A line of a column over layers for each value of another one. label: of the column."""
-    if frame.empty:
-        raise InputError(f"the table has no row, so that there is no {label} to draw")
-    axes = figure.subplots()
-    for (name, some), colour in zip(frame.groupby(by, sort=False), COLOURS, strict=False):
-        axes.plot(range(len(some)), some[column].astype(float), marker=".", color=colour, label=str(name))
-    layer_axis(axes, list(dict.fromkeys(frame["layer"])))
-    axes.set_ylabel(label)
-    figure.legend(title=by, loc="outside right upper")
+def run_figures(run: Path, names: Sequence[str]) -> list[StudyFigure]:
+    """The figures of these names that `isotrope figure` draws of a run folder."""
+    from isotrope.figures.draw import draw, find_figure
+
+    return [StudyFigure(name, find_figure(name).shows, partial(draw, run, name)) for name in names]
 
 
-def of_run(run: Path, names: Sequence[str]) -> list[Picture]:
-    """Pictures that `isotrope figure` draws of a run folder, by name."""
-    from isotrope.figures.draw import draw, find
-
-    return [Picture(name, find(name).shows, partial(draw, run, name)) for name in names]
-
-
-def draw_all(pictures: Iterable[Picture], folder: Path) -> list[Drawn]:
-    """Draw pictures into a folder; one that cannot be drawn is kept with the reason."""
-    done = []
-    for picture in pictures:
+def save_figures(figures: Iterable[StudyFigure], folder: Path) -> list[FigureEntry]:
+    """Draw figures into a folder, and list them with the reason for each that cannot be drawn."""
+    entries = []
+    for figure in figures:
         reason = None
         try:
             from isotrope.figures.draw import save
 
-            figure = picture.make()
+            drawn = figure.draw()
             for kind in KINDS:
-                save(figure, folder / f"{picture.name}.{kind}")
+                save(drawn, folder / f"{figure.name}.{kind}")
         except (InputError, MissingExtra) as error:
             reason = str(error)
-        done.append(Drawn(picture.name, picture.title, reason))
-    return done
+        entries.append(FigureEntry(figure.name, figure.title, reason))
+    return entries

@@ -1,4 +1,4 @@
-"""Which GLUE tasks a study fine-tunes on, how, and about how long that takes."""
+"""The GLUE tasks and settings with which a study fine-tunes, and how long that takes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class FineTuning:
     training: Training
 
     @classmethod
-    def planned(
+    def from_options(
         cls,
         options: Options,
         tasks: Sequence[str] | None,
@@ -34,7 +34,7 @@ class FineTuning:
         learning_rate: float = Training.learning_rate,
         max_length: int = Training.max_length,
     ) -> FineTuning:
-        """What the options ask for; tasks: None for all that the data holds, of which a quick study takes one."""
+        """The plan of a study; `tasks` None means all that the data holds, of which a quick study takes one."""
         if options.quick:
             train_rows, epochs = train_rows or _QUICK_ROWS, min(epochs, _QUICK_EPOCHS)
         training = Training(train_rows=train_rows, epochs=epochs, learning_rate=learning_rate, max_length=max_length)
@@ -49,11 +49,11 @@ class FineTuning:
         return [data.task.name for data in self.data]
 
     def settings(self) -> dict[str, Any]:
-        """What must be the same for a study to be continued."""
+        """The settings that must not change when a study is resumed."""
         return {"tasks": self.names, "training": asdict(self.training)}
 
     def announce(self, options: Options, load: Callable[[str], Loaded], times: Mapping[str, float]) -> None:
-        """Say about how long fine-tuning takes; times: how often each model is fine-tuned on all tasks."""
+        """Estimate how long fine-tuning takes, and say so; `times` is how often each model is trained on all tasks."""
         if options.say is None or options.resume or not self.data:
             return
         from isotrope.finetuning.cost import fine_tuning_seconds

@@ -1,18 +1,20 @@
-"""What every study is asked: which models and texts, how much of them, and where to write."""
+"""The options that all studies share: models and texts, how much of them to read, and where to write."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from isotrope.errors import InputError
-from isotrope.findings import Findings
+from isotrope.findings import Findings, Reading
+from isotrope.layers import Layer
 from isotrope.pipeline import Progress, choose, scan_source
 from isotrope.plan import plan
 from isotrope.readings.cost import duration
@@ -23,20 +25,53 @@ from isotrope.sources.media.corpus import open_media
 from isotrope.sources.models.load import EMBEDDED, can_read
 from isotrope.sources.models.modality import WORDS
 from isotrope.sources.source import Source
-from isotrope.studies.runner import slug
 
 #: Texts of a quick study.
 QUICK_TEXTS = 1_000
 
 
+class CommonOptions(TypedDict, total=False):
+    """The keyword arguments that every study takes; `Options` documents them and holds their defaults."""
+
+    models: Sequence[str | Path]
+    text: str | Path | Sequence[str] | None
+    quick: bool
+    seed: int
+    batch_size: int | None
+    device: str
+    resume: bool
+    progress: Progress | None
+    say: Callable[[str], None] | None
+
+
+def to_file_name(name: str) -> str:
+    """Convert the name of a model or an experiment to a file name.
+
+    >>> to_file_name("org/model-1.gguf")
+    'model-1.gguf'
+    """
+    return re.sub(r"[^A-Za-z0-9._=-]+", "-", Path(name).name).strip("-.") or "part"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """models: hub ids, folders or GGUF files, none for the embedded one. text: as for a scan. data: folder of sets.
+    """The options of a study.
 
-    images, sounds: for models that read those, as for a scan.
-
-    texts: at most so many of the text's; None for all, or for QUICK_TEXTS in a quick study. say: is told about how long
-    the study will take, before it starts.
+    Args:
+        output: the folder for tables, figures and runs.
+        models: hub ids, folders or GGUF files; none for the embedded model.
+        text: what text models read, as for a scan.
+        images: what image models read, as for a scan.
+        sounds: what audio models read, as for a scan.
+        data: the folder of the data sets; None for ISOTROPE_DATA.
+        texts: the most texts to read; None for all, or for QUICK_TEXTS in a quick study.
+        quick: minutes instead of hours: less of everything.
+        seed: the seed of all that is random.
+        batch_size: texts in a batch; None for the default of a scan.
+        device: the device of the models.
+        resume: continue a study that was stopped.
+        progress: called with what is being done.
+        say: called, before the study starts, with an estimate of how long it takes.
     """
 
     output: str | Path
@@ -59,17 +94,12 @@ class Options:
             raise InputError(f"the seed is {self.seed}, expected 0 to {2**31 - 1:,}.")
         if self.texts is not None and self.texts < 1:
             raise InputError(f"the number of texts is {self.texts}, expected 1 or more.")
-        if len({slug(name) for name in self.names}) < len(self.names):
+        if len({to_file_name(name) for name in self.names}) < len(self.names):
             raise InputError(
                 f"the models {', '.join(self.names)} do not all have names of their own; rename or drop some."
             )
         if self.text == "-":
             raise InputError("a study reads its text several times, standard input can be read once; give a file.")
-
-    @classmethod
-    def among(cls, given: Mapping[str, Any]) -> Options:
-        """The options that are among the given arguments of a function."""
-        return cls(**{f.name: given[f.name] for f in fields(cls) if f.name in given})
 
     @property
     def folder(self) -> Path:
@@ -77,11 +107,11 @@ class Options:
 
     @property
     def names(self) -> list[str]:
-        """The models' names, without the slash that may end a folder's; the embedded one has its own."""
+        """The names of the models, without a slash at the end."""
         return [str(model).rstrip("/") or "/" for model in self.models] or [EMBEDDED]
 
-    def settings(self, **more: Any) -> dict[str, Any]:
-        """What must be the same for a study to be continued."""
+    def settings(self) -> dict[str, Any]:
+        """The settings that must not change when a study is resumed."""
         return {
             "models": self.names,
             "text": None if self.text is None else str(self.text) if isinstance(self.text, (str, Path)) else "a list",
@@ -89,26 +119,26 @@ class Options:
             "texts": self.texts,
             "quick": self.quick,
             "seed": self.seed,
-        } | more
+        }
 
     @property
     def _most(self) -> int | None:
         return self.texts if self.texts is not None else QUICK_TEXTS if self.quick else None
 
     @cached_property
-    def reading(self) -> Any:
-        """The text, cut where it is to be."""
+    def limited_text(self) -> Any:
+        """The text, limited to the number of texts to read."""
         if self._most is None:
             return self.text
         return [text.text for text in islice(open_corpus(self.text), self._most)]
 
     def modality(self, model: str) -> str:
-        """What a model reads; one that reads several things gets text."""
+        """What a model reads; text, if it reads several things."""
         can = can_read(None if model == EMBEDDED else model)
         return "text" if "text" in can else can[0]
 
-    def _media(self, model: str, modality: str) -> Any:
-        """The images or sounds for a model, cut as the text is."""
+    def _limited_media(self, model: str, modality: str) -> Any:
+        """The images or sounds for a model, limited as the text is."""
         option = {"image": "images", "audio": "sounds"}[modality]
         given = getattr(self, option)
         if given is None:
@@ -118,23 +148,23 @@ class Options:
         return [item.data for item in islice(open_media(given, modality), self._most)]
 
     def input(self, model: str, **more: Any) -> Input:
-        """How a model's rows over the text are read."""
-        given = {"text": self.reading, "device": self.device, "batch_size": self.batch_size} | more
+        """The input of a model and the text."""
+        given = {"text": self.limited_text, "device": self.device, "batch_size": self.batch_size} | more
         return Input(model=None if model == EMBEDDED else model, **given)
 
     def source(self, model: str, **more: Any) -> Source:
-        """The rows that a model makes of what it reads; for scans of layers the one place to ask."""
+        """The rows of a model over what it reads: text, images or sounds."""
         modality = self.modality(model)
         if modality != "text":
-            more = {"text": self._media(model, modality)} | more
+            more = {"text": self._limited_media(model, modality)} | more
         return self.input(model, **more).open()
 
     def scan(
         self, name: str, source: Source, measures: str, *, sample: int = 20_000, checkpoints: bool = True
     ) -> Findings:
-        """A scan into the study's folder `runs/NAME`, which goes on where it was stopped if it has checkpoints.
+        """Scan into the folder `runs/NAME` of the study, or resume such a scan from its checkpoints.
 
-        All statistics are kept: the study's later parts are worked out from them.
+        All statistics are kept: later experiments of the study are computed from them.
         """
         run = Run(self.run_folder(name))
         run.prepare(resume=True)
@@ -146,9 +176,15 @@ class Options:
         )
 
     def announce(self, measures: str, times: float, *, sample: int = 20_000, **reading: Any) -> None:
-        """Say about how long scans take, so many times one of each model, by the models' first batches.
+        """Estimate how long the scans take from the first batches of each model, and say so.
 
-        All models and the text are opened for it, whether or not anybody listens: what cannot be read is refused here.
+        All models and the text are opened even if nobody listens: what cannot be read raises an error here.
+
+        Args:
+            measures: the measures of a scan.
+            times: the number of scans of each model.
+            sample: the sampled rows of each layer.
+            reading: further arguments of the input.
         """
         if self.resume:
             return
@@ -162,7 +198,7 @@ class Options:
         self.say(f"reading and measuring will take about {duration(seconds)}; what is done stays done")
 
     def run_folder(self, name: str) -> Path:
-        return self.folder / "runs" / slug(name)
+        return self.folder / "runs" / to_file_name(name)
 
     @property
     def data_root(self) -> str | Path | None:
@@ -174,8 +210,13 @@ class Options:
         root = self.data_root
         if root is None:
             raise InputError(f"the study needs the folder {name} of the data sets; name it with --data.")
-        place = Path(root) / name
-        found = place if place.is_dir() else Path(root)
+        below = Path(root) / name
+        found = below if below.is_dir() else Path(root)
         if not found.is_dir():
             raise InputError(f"there is no folder {str(root)!r}; name that of the data sets with --data.")
         return found
+
+
+def layer_readings(findings: Findings, layer: Layer) -> dict[str, Reading]:
+    """The readings of one layer over all rows, by measure."""
+    return {r.measure: r for r in findings.readings if r.layer == layer and r.group is None}

@@ -13,8 +13,8 @@ import numpy as np
 
 from isotrope.errors import InputError
 
-#: Words of a sequence (Marbut, Chandler and Wheeler, Section 3.2), samples that are tried, and the sequences drawn.
-SHORTEST, LONGEST, TRIED, SEQUENCES = 3, 50, 10, 5_000
+#: Words of a sequence (Marbut, Chandler and Wheeler, Section 3.2), samples that are drawn, and sequences of each.
+SHORTEST, LONGEST, SAMPLES, SEQUENCES = 3, 50, 10, 5_000
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ _END = re.compile(r"(?<=[.!?]) +(?=\S)")
 
 
 @dataclass(frozen=True)
-class Representative:
+class TextSample:
     """Sequences, and the total variation distance of their words, pairs of words and lengths to the corpus's."""
 
     texts: list[str]
@@ -36,10 +36,10 @@ class Representative:
         return self.words + self.pairs + self.lengths
 
 
-def sequences(lines: Iterable[str]) -> list[str]:
+def split_sequences(lines: Iterable[str]) -> list[str]:
     """The unique sentences of 3 to 50 words of lines of text; headings between = signs are left out.
 
-    >>> sequences(["= Title =", "One two three . Four five six seven ! No ."])
+    >>> split_sequences(["= Title =", "One two three . Four five six seven ! No ."])
     ['One two three .', 'Four five six seven !']
     """
     found: dict[str, None] = {}
@@ -52,19 +52,19 @@ def sequences(lines: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def representative(texts: Sequence[str], count: int = SEQUENCES, *, seed: int = 0) -> list[Representative]:
+def draw_samples(texts: Sequence[str], count: int = SEQUENCES, *, seed: int = 0) -> list[TextSample]:
     """Ten random samples of so many of the texts, the one nearest to all of them first (Fig. 2)."""
     if len(texts) < count:
         raise InputError(f"the text has {len(texts):,} different sequences of 3 to 50 words, expected {count:,}.")
     whole = _frequencies(texts)
-    drawn = []
-    for number in range(TRIED):
+    samples = []
+    for number in range(SAMPLES):
         chosen = np.sort(np.random.default_rng([seed, number]).choice(len(texts), size=count, replace=False))
         sample = [texts[i] for i in chosen]
         words, pairs, lengths = _frequencies(sample)
         near = _distance(words, whole[0]), _distance(pairs, whole[1]), _distance(lengths, whole[2])
-        drawn.append(Representative(sample, *near))
-    return sorted(drawn, key=lambda sample: sample.distance)
+        samples.append(TextSample(sample, *near))
+    return sorted(samples, key=lambda sample: sample.distance)
 
 
 def _frequencies(texts: Sequence[str]) -> tuple[Counter[str], Counter[tuple[str, str]], Counter[int]]:

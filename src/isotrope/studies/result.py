@@ -1,4 +1,4 @@
-"""What a study found, as plain data: tables, and what they say about the claims of a paper."""
+"""The result of a study, as plain data: tables, figures, and claims that compare them with a paper."""
 
 from __future__ import annotations
 
@@ -11,18 +11,23 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What becomes of a claim: it holds here, it does not, its print is wrong, or there is only something to know.
+#: The result agrees with the claim or contradicts it, the printed number is wrong, or nothing is decided.
 Outcome: TypeAlias = Literal["agrees", "contradicts", "misprint", "note"]
 
-#: The same in the order in which they are told.
+#: The order in which claims are shown.
 OUTCOMES: tuple[Outcome, ...] = ("contradicts", "misprint", "agrees", "note")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence about what a paper says and what was found. where: its figure or table.
+    """A sentence that compares what a paper says with what a study found.
 
-    ours, published: the numbers behind it, NaN where there is none.
+    Args:
+        outcome: whether the result agrees with the paper.
+        text: the sentence.
+        where: the figure, table or section of the paper.
+        ours: the number that was found, NaN where there is none.
+        published: the number of the paper, NaN where there is none.
     """
 
     outcome: Outcome
@@ -31,23 +36,36 @@ class Claim:
     ours: float = math.nan
     published: float = math.nan
 
+    @classmethod
+    def judge(
+        cls, holds: bool, text: str, where: str = "", ours: float = math.nan, published: float = math.nan
+    ) -> Claim:
+        """A claim that agrees with the paper where it holds, and contradicts it elsewhere."""
+        return cls("agrees" if holds else "contradicts", text, where, ours, published)
+
 
 @dataclass(frozen=True)
 class Table:
-    """One table of a study. title: what it shows, in one sentence."""
+    """One table of a study, with a title that says in one sentence what it shows."""
 
     name: str
     title: str
     frame: pd.DataFrame = field(repr=False)
 
     def records(self) -> list[dict[str, Any]]:
-        """Its rows as plain data, None where a number is undefined."""
-        return [{str(k): plain(v) for k, v in row.items()} for row in self.frame.to_dict("records")]
+        """The rows as plain data, None where a number is undefined."""
+        return [{str(k): to_plain(v) for k, v in row.items()} for row in self.frame.to_dict("records")]
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A figure of a part. title: what it shows. reason: why it could not be drawn, None where it was."""
+class FigureEntry:
+    """A figure of a study.
+
+    Args:
+        name: the name of its files.
+        title: what it shows.
+        reason: why it could not be drawn, None where it was.
+    """
 
     name: str
     title: str
@@ -56,18 +74,18 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Part:
-    """One finished part of a study. folder: where its files are, below the study's."""
+    """The saved results of one experiment of a study; `folder` is relative to that of the study."""
 
     name: str
     folder: str = ""
     tables: Sequence[Table] = ()
     claims: Sequence[Claim] = ()
-    figures: Sequence[Drawn] = ()
+    figures: Sequence[FigureEntry] = ()
 
 
 @dataclass(frozen=True)
 class Study:
-    """All parts of a study of one paper."""
+    """The results of all experiments of a study of one paper."""
 
     name: str
     paper: str
@@ -80,13 +98,13 @@ class Study:
         return [claim for part in self.parts for claim in part.claims]
 
     @property
-    def told(self) -> list[tuple[str, Claim]]:
-        """Every claim with the name of its part, contradictions first."""
+    def ranked_claims(self) -> list[tuple[str, Claim]]:
+        """All claims with the names of their parts, contradictions first."""
         every = [(part.name, claim) for part in self.parts for claim in part.claims]
         return sorted(every, key=lambda item: OUTCOMES.index(item[1].outcome))
 
     def table(self, part: str, name: str) -> pd.DataFrame:
-        """A table by the names of its part and its own."""
+        """The table of this name in a part."""
         (found,) = (t.frame for p in self.parts if p.name == part for t in p.tables if t.name == name)
         return found
 
@@ -97,9 +115,9 @@ class Study:
             "paper": self.paper,
             "settings": self.settings,
             "provenance": self.provenance,
-            "claims": [{"part": part.name} | plain(asdict(claim)) for part in self.parts for claim in part.claims],
+            "claims": [{"part": part.name} | to_plain(asdict(claim)) for part in self.parts for claim in part.claims],
             "tables": {part.name: {t.name: t.records() for t in part.tables} for part in self.parts},
-            "figures": {part.name: [asdict(drawn) for drawn in part.figures] for part in self.parts if part.figures},
+            "figures": {part.name: [asdict(figure) for figure in part.figures] for part in self.parts if part.figures},
         }
 
     def to_json(self) -> str:
@@ -107,16 +125,16 @@ class Study:
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
 
 
-def plain(value: Any) -> Any:
-    """Plain data without NaN and without numpy's own numbers.
+def to_plain(value: Any) -> Any:
+    """Convert a value to plain data, with None for NaN and Python numbers for those of numpy.
 
-    >>> plain({"a": math.nan, "b": (1, 2.5)})
+    >>> to_plain({"a": math.nan, "b": (1, 2.5)})
     {'a': None, 'b': [1, 2.5]}
     """
     if isinstance(value, Mapping):
-        return {k: plain(v) for k, v in value.items()}
+        return {k: to_plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
+        return [to_plain(v) for v in value]
     if hasattr(value, "item") and not getattr(value, "shape", ()):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

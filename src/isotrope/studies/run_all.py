@@ -1,24 +1,26 @@
-"""All four studies of some models, with one page over them."""
+"""Runs all four studies, with one page over them."""
 
 from __future__ import annotations
 
 import json
 import warnings
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError
 from isotrope.storage.files import write_text
 from isotrope.storage.locks import held
-from isotrope.studies.anisotropy.study import anisotropy
-from isotrope.studies.latent_geometry.study import latent_geometry
-from isotrope.studies.norm_variance.study import norm_variance
-from isotrope.studies.options import Options
-from isotrope.studies.page import page
+from isotrope.studies.anisotropy import anisotropy
+from isotrope.studies.latent_geometry import latent_geometry
+from isotrope.studies.norm_variance import norm_variance
+from isotrope.studies.options import CommonOptions, Options
+from isotrope.studies.page import format_page
 from isotrope.studies.result import Study
-from isotrope.studies.uniformity.study import uniformity
+from isotrope.studies.uniformity import uniformity
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: The studies by name, in the order of the papers, and whether they read data sets and fine-tune.
 STUDIES: dict[str, tuple[Any, bool]] = {
@@ -32,46 +34,40 @@ STUDIES: dict[str, tuple[Any, bool]] = {
 def all_studies(
     *,
     output: str | Path,
-    models: Sequence[str | Path] = (),
-    text: str | Path | Sequence[str] | None = None,
     data: str | Path | None = None,
     tasks: Sequence[str] | None = None,
     train_rows: int | None = None,
-    quick: bool = False,
-    seed: int = 0,
-    batch_size: int | None = None,
-    device: str = "auto",
-    resume: bool = False,
-    progress: Any = None,
-    say: Any = None,
+    **common: Unpack[CommonOptions],
 ) -> list[Study]:
-    """Each study in a folder of its own below `output`, and `studies.html` and `studies.json` over all.
+    """Run each study in a folder of its own below `output`, and write `studies.html` and `studies.json` over all.
 
-    Without the authors' files of latent geometry (`data`), that study is left out with a warning. tasks,
-    train_rows: of fine-tuning, for the two studies that do.
+    Args:
+        output: the folder for all studies.
+        data: the folder of the data sets; without the authors' files of latent geometry in it, that study is left
+            out with a warning.
+        tasks: tasks of GLUE, for the two studies that fine-tune.
+        train_rows: the most training rows of a task.
+        common: the options of every study, see `isotrope.studies.options.Options`.
     """
-    options = Options.among(locals())
-    same = [f.name for f in fields(Options) if f.name not in ("output", "data", "texts", "images", "sounds")]
-    given = {name: getattr(options, name) for name in same}
-    done = []
+    options = Options(output=output, data=data, **common)
+    studies = []
     with held(options.folder):
-        for name, (run, reads) in STUDIES.items():
-            if name == "latent-geometry" and not _has_models(options):
+        for name, (run, fine_tunes) in STUDIES.items():
+            if name == "latent-geometry" and not _has_authors_files(options):
                 warnings.warn(
                     f"the study {name} is left out: the data (--data) hold no latent_geometry folder", stacklevel=2
                 )
                 continue
-            more = {"data": data, "tasks": tasks, "train_rows": train_rows} if reads else {}
-            done.append(run(output=options.folder / name, **given, **more))
-        write_text(options.folder / "studies.html", page(done, options.folder))
-        everything = {"studies": [study.to_dict() for study in done]}
-        write_text(
-            options.folder / "studies.json", json.dumps(everything, indent=1, ensure_ascii=False, allow_nan=False)
-        )
-    return done
+            more = {"data": data, "tasks": tasks, "train_rows": train_rows} if fine_tunes else {}
+            studies.append(run(output=options.folder / name, **common, **more))
+        write_text(options.folder / "studies.html", format_page(studies, options.folder))
+        document = {"studies": [study.to_dict() for study in studies]}
+        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+        write_text(options.folder / "studies.json", text)
+    return studies
 
 
-def _has_models(options: Options) -> bool:
+def _has_authors_files(options: Options) -> bool:
     try:
         return (options.data_folder("latent_geometry") / "alt_model_metrics.csv").is_file()
     except InputError:

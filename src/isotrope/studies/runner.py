@@ -1,55 +1,91 @@
-"""Carrying a study out part by part, each written whole when it is done, so that a stopped study can go on."""
+"""Runs the experiments of a study one by one and saves each, so that a stopped study can be resumed."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from isotrope.errors import StoreError
-from isotrope.pipeline import Progress
 from isotrope.runs.run import inside
 from isotrope.storage.files import remove_leftovers, told, write_folder, write_frame, write_text
 from isotrope.storage.locks import held
 from isotrope.storage.provenance import begin, provenance
-from isotrope.studies.figures import Picture, draw_all
-from isotrope.studies.page import page
-from isotrope.studies.result import Claim, Drawn, Part, Study, Table, plain
+from isotrope.studies.figures import StudyFigure, save_figures
+from isotrope.studies.options import Options, to_file_name
+from isotrope.studies.page import format_page
+from isotrope.studies.result import Claim, FigureEntry, Part, Study, Table, to_plain
 
 _SETTINGS, _PART = "settings.json", "part.json"
 
 
-class Made(NamedTuple):
-    """What a part gives."""
+class Results(NamedTuple):
+    """The results of an experiment; its figures are drawn when it is saved."""
 
     tables: Sequence[Table] = ()
     claims: Sequence[Claim] = ()
-    pictures: Sequence[Picture] = ()
+    figures: Sequence[StudyFigure] = ()
 
 
 @dataclass(frozen=True)
-class Task:
-    """A part to do: its name, unique within the study, and what makes it."""
+class Experiment:
+    """A name, unique within the study, and the function that runs the experiment."""
 
     name: str
-    make: Callable[[], Made]
+    run: Callable[[], Results]
 
 
-def slug(name: str) -> str:
-    """A name as part of a path.
+def run_study(
+    name: str,
+    paper: str,
+    experiments: Sequence[Experiment],
+    options: Options,
+    settings: Mapping[str, Any] | None = None,
+    prepare: Callable[[], None] | None = None,
+) -> Study:
+    """Run all experiments that are not saved yet, and write study.json and study.html.
 
-    >>> slug("org/model-1.gguf")
-    'model-1.gguf'
+    Args:
+        name: the name of the study.
+        paper: authors, year and title of the paper.
+        experiments: what to run, in this order.
+        options: what is common to all studies.
+        settings: further settings that must not change when the study is resumed.
+        prepare: called once the folder is known to be usable; an error that it raises leaves no file behind.
     """
-    return re.sub(r"[^A-Za-z0-9._=-]+", "-", Path(name).name).strip("-.") or "part"
+    output, started, parts = options.folder, begin(), []
+    chosen: dict[str, Any] = to_plain(options.settings() | dict(settings or {}))
+    with held(output):
+        check_folder(output, chosen, resume=options.resume)
+        remove_leftovers(output, _SETTINGS, "study.*")
+        remove_leftovers(output / "parts", "*")
+        if prepare is not None:
+            prepare()
+        write_text(output / _SETTINGS, json.dumps(chosen, indent=1))
+        for number, experiment in enumerate(experiments, start=1):
+            folder = _part_folder(output, experiment.name)
+            if not (folder / _PART).exists():
+                if options.progress is not None:
+                    options.progress(f"part {number} of {len(experiments)}: {experiment.name}", 0, None)
+                _save(folder, experiment.name, experiment.run())
+            parts.append(load_part(output, experiment.name))
+        study = Study(name, paper, parts, chosen, provenance(started, chosen, 0))
+        write_text(output / "study.json", study.to_json())
+        write_text(output / "study.html", format_page([study], output))
+        return study
 
 
-def refuse(output: Path, wanted: Mapping[str, Any], *, resume: bool) -> None:
-    """Refuse a folder that holds another study, or that cannot be written. wanted: the settings of this one."""
+def check_folder(output: Path, settings: Mapping[str, Any], *, resume: bool) -> None:
+    """Raise an error if a folder holds another study, or cannot be written.
+
+    Args:
+        output: the folder of the study.
+        settings: the settings of the study that is to be written.
+        resume: whether the folder may hold a study of the same settings.
+    """
     path = output / _SETTINGS
     if path.exists():
         if not resume:
@@ -57,8 +93,8 @@ def refuse(output: Path, wanted: Mapping[str, Any], *, resume: bool) -> None:
                 f"the folder {str(output)!r} already holds a study; "
                 "choose another one with -o, continue it with --resume, or delete it."
             )
-        begun = _read(path)
-        if differing := [name for name in wanted if begun.get(name) != wanted[name]]:
+        saved = _read_json(path)
+        if differing := [name for name in settings if saved.get(name) != settings[name]]:
             raise StoreError(
                 f"the study in {str(output)!r} was begun with other {', '.join(differing)}; "
                 "resume with the same command, or choose another folder with -o."
@@ -71,92 +107,56 @@ def refuse(output: Path, wanted: Mapping[str, Any], *, resume: bool) -> None:
         raise StoreError(f"nothing can be written into {str(there)!r}; give another folder with -o.")
 
 
-def carry_out(
-    name: str,
-    paper: str,
-    tasks: Sequence[Task],
-    settings: Mapping[str, Any],
-    output: Path,
-    *,
-    resume: bool = False,
-    progress: Progress | None = None,
-    first: Callable[[], None] | None = None,
-) -> Study:
-    """Do all tasks that are not done yet, and write study.json and study.html beside their tables and figures.
-
-    first: called once the folder is known to be right; what it refuses leaves nothing behind.
-    """
-    started, parts, wanted = begin(), [], plain(dict(settings))
-    with held(output):
-        refuse(output, wanted, resume=resume)
-        remove_leftovers(output, _SETTINGS, "study.*")
-        remove_leftovers(output / "parts", "*")
-        if first is not None:
-            first()
-        write_text(output / _SETTINGS, json.dumps(wanted, indent=1))
-        for number, task in enumerate(tasks):
-            folder = output / "parts" / slug(task.name)
-            if not (folder / _PART).exists():
-                if progress is not None:
-                    progress(f"part {number + 1} of {len(tasks)}: {task.name}", 0, None)
-                _write(folder, task.name, task.make())
-            parts.append(_part(folder))
-        study = Study(name, paper, parts, wanted, provenance(started, wanted, 0))
-        write_text(output / "study.json", study.to_json())
-        write_text(output / "study.html", page([study], output))
-        return study
+def _part_folder(output: Path, name: str) -> Path:
+    return output / "parts" / to_file_name(name)
 
 
-def finished(output: Path, name: str) -> Part:
-    """A part of a study that is done."""
-    return _part(output / "parts" / slug(name))
-
-
-def _write(folder: Path, name: str, made: Made) -> None:
-    def fill(beside: Path) -> None:
-        for table in made.tables:
-            write_frame(beside / f"{table.name}.csv", table.frame)
-            write_text(beside / f"{table.name}.json", json.dumps(table.records(), indent=1, allow_nan=False))
+def _save(folder: Path, name: str, results: Results) -> None:
+    def fill(target: Path) -> None:
+        for table in results.tables:
+            write_frame(target / f"{table.name}.csv", table.frame)
+            write_text(target / f"{table.name}.json", json.dumps(table.records(), indent=1, allow_nan=False))
         index = {
             "name": name,
-            "tables": [{"name": t.name, "title": t.title, "columns": list(t.frame.columns)} for t in made.tables],
-            "claims": [plain(vars(claim)) for claim in made.claims],
-            "figures": [asdict(drawn) for drawn in draw_all(made.pictures, beside)],
+            "tables": [{"name": t.name, "title": t.title, "columns": list(t.frame.columns)} for t in results.tables],
+            "claims": [to_plain(vars(claim)) for claim in results.claims],
+            "figures": [asdict(figure) for figure in save_figures(results.figures, target)],
         }
-        write_text(beside / _PART, json.dumps(index, indent=1, ensure_ascii=False))
+        write_text(target / _PART, json.dumps(index, indent=1, ensure_ascii=False))
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     write_folder(folder, fill)
 
 
-def _part(folder: Path) -> Part:
-    """A part as it was written, so that a study that was resumed is the same as one in one go."""
+def load_part(output: Path, name: str) -> Part:
+    """Load the saved results of an experiment, so that a resumed study equals an uninterrupted one."""
     import pandas as pd
 
-    index = _read(folder / _PART)
+    folder = _part_folder(output, name)
+    index = _read_json(folder / _PART)
     try:
-        tables = [
-            Table(t["name"], t["title"], pd.DataFrame(_read(inside(folder, f"{t['name']}.json")), columns=t["columns"]))
-            for t in index["tables"]
-        ]
-        claims = [Claim(**_numbers(claim)) for claim in index["claims"]]
-        figures = [Drawn(**drawn) for drawn in index["figures"]]
+        tables = []
+        for table in index["tables"]:
+            rows = _read_json(inside(folder, f"{table['name']}.json"))
+            tables.append(Table(table["name"], table["title"], pd.DataFrame(rows, columns=table["columns"])))
+        claims = [Claim(**_restore_nan(claim)) for claim in index["claims"]]
+        figures = [FigureEntry(**figure) for figure in index["figures"]]
         return Part(index["name"], f"{folder.parent.name}/{folder.name}", tables, claims, figures)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _damaged(folder / _PART) from error
+        raise _damage_error(folder / _PART) from error
 
 
-def _numbers(claim: Mapping[str, Any]) -> dict[str, Any]:
+def _restore_nan(claim: Mapping[str, Any]) -> dict[str, Any]:
     return {key: float("nan") if value is None else value for key, value in claim.items()}
 
 
-def _read(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     with told(path):
         try:
             return json.loads(path.read_bytes())
         except (ValueError, RecursionError) as error:
-            raise _damaged(path) from error
+            raise _damage_error(path) from error
 
 
-def _damaged(path: Path) -> StoreError:
+def _damage_error(path: Path) -> StoreError:
     return StoreError(f"{str(path)!r} is damaged; delete {str(path.parent)!r} and resume.")

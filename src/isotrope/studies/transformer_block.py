@@ -17,11 +17,16 @@ _SAME = 1e-3
 
 
 @dataclass
-class Seen:
-    """What a block made of one sequence of t rows of width d.
+class Activations:
+    """The activations of a block on one sequence of t rows of width d.
 
-    output: (t, d). scores, softmax: (heads, t, t), before and after the softmax, scores None where attention hides
-    them. query, key: (heads, t, d_k), without a rotation by place. query_input: (t, d), what made the queries.
+    Args:
+        output: (t, d).
+        scores: before the softmax, (heads, t, t); None where attention hides them.
+        softmax: the weights of attention, (heads, t, t).
+        query: (heads, t, d_k), before a rotation by position.
+        key: (heads, t, d_k), before a rotation by position.
+        query_input: the rows that queries are computed from, (t, d).
     """
 
     output: Any = None
@@ -34,51 +39,64 @@ class Seen:
 
 @dataclass(frozen=True)
 class TransformerBlock:
-    """A block of a model that is cut down to it. table: (v, d), the raw input embeddings. places: most rows at once."""
+    """One block of a model.
+
+    Args:
+        name: of the model and the block.
+        model: the whole model.
+        number: of the block in the model.
+        table: the raw input embeddings, (v, d).
+        heads: the number of attention heads.
+        max_rows: the longest sequence.
+    """
 
     name: str
     model: Any = field(repr=False)
     number: int
     table: Any = field(repr=False)
     heads: int
-    places: int
+    max_rows: int
 
-    def __call__(self, rows: Any) -> Seen:
+    def __call__(self, rows: Any) -> Activations:
         """The block on rows (t, d) of one sequence."""
         import torch
 
-        seen = Seen()
-        with torch.inference_mode(), _alone(self.model, self.number) as block, _watched(block, rows, seen, self.heads):
+        seen = Activations()
+        with (
+            torch.inference_mode(),
+            _isolate_block(self.model, self.number) as block,
+            _record_activations(block, rows, seen, self.heads),
+        ):
             ids = torch.zeros((1, len(rows)), dtype=torch.long, device=rows.device)
             self.model(input_ids=ids, attention_mask=torch.ones_like(ids))
         return seen
 
-    def projected(self, rows: Any) -> tuple[Any, Any] | None:
+    def project(self, rows: Any) -> tuple[Any, Any] | None:
         """W_Q x and W_K x of rows (n, d) without biases, (heads, n, d_k); None where both come out of one module."""
         import torch
 
-        block = block_list(self.model)[1][self.number]
-        modules = [_named(block, names) for names in (_QUERY, _KEY)]
+        block = find_blocks(self.model)[1][self.number]
+        modules = [_find_module(block, names) for names in (_QUERY, _KEY)]
         if any(module is None for module in modules):
             return None
         with torch.inference_mode():
             zero = torch.zeros_like(rows[:1])
-            query, key = (_by_head(module(rows) - module(zero), self.heads) for module in modules)
+            query, key = (_split_heads(module(rows) - module(zero), self.heads) for module in modules)
         return query, key
 
 
-def refuse_block_width(width: int) -> None:
-    """Refuse a width that attention heads of 64, or one of less, do not divide."""
+def check_block_width(width: int) -> None:
+    """Raise an error for a width that is no multiple of heads of 64, unless one smaller head takes it."""
     if width < 1 or (width > 64 and width % 64):
         raise InputError(f"the width of the fresh block is {width}, expected 1 to 64, or a multiple of 64.")
 
 
-def fresh_block(width: int = 768, seed: int = 0, vocabulary: int = 30_522) -> TransformerBlock:
+def make_fresh_block(width: int = 768, seed: int = 0, vocabulary: int = 30_522) -> TransformerBlock:
     """A block and an embedding table built and initialised as BERT's (Devlin et al. 2019)."""
     import torch
     from transformers import BertConfig, BertModel
 
-    refuse_block_width(width)
+    check_block_width(width)
     heads = max(1, width // 64)
     config = BertConfig(
         hidden_size=width,
@@ -95,8 +113,8 @@ def fresh_block(width: int = 768, seed: int = 0, vocabulary: int = 30_522) -> Tr
     return TransformerBlock(f"fresh, seed {seed}", model, 0, table, heads, config.max_position_embeddings)
 
 
-def trained_block(loaded: Any, number: int) -> TransformerBlock:
-    """A block of a loaded text model; number: negative ones from the end."""
+def take_block(loaded: Any, number: int) -> TransformerBlock:
+    """Take a block of a loaded text model by number, negative ones from the end."""
     model = loaded.model
     table = model.get_input_embeddings().weight.detach()
     if loaded.encoder_decoder or table.shape[1] != model.config.hidden_size:
@@ -105,20 +123,20 @@ def trained_block(loaded: Any, number: int) -> TransformerBlock:
             f"{loaded.name} {what}, so that its blocks cannot be given raw embeddings; name another model."
         )
     model.set_attn_implementation("eager")  # the others do not show their scores
-    count = len(block_list(model)[1])
+    count = len(find_blocks(model)[1])
     if not -count <= number < count:
         raise InputError(f"there is no block {number}: {loaded.name} has blocks 0 to {count - 1}.")
     heads = int(model.config.num_attention_heads)
-    places = getattr(model.config, "max_position_embeddings", None) or 512
-    return TransformerBlock(f"{loaded.name}, block {number % count}", model, number % count, table, heads, int(places))
+    max_rows = int(getattr(model.config, "max_position_embeddings", None) or 512)
+    return TransformerBlock(f"{loaded.name}, block {number % count}", model, number % count, table, heads, max_rows)
 
 
-def number_of_blocks(loaded: Any) -> int:
+def count_blocks(loaded: Any) -> int:
     """How many blocks a loaded model has."""
-    return len(block_list(loaded.model)[1])
+    return len(find_blocks(loaded.model)[1])
 
 
-def block_list(model: Any) -> tuple[str, Any]:
+def find_blocks(model: Any) -> tuple[str, Any]:
     """The list of a model's blocks, and its name: of all lists of modules the one with most parameters."""
     import torch
 
@@ -129,11 +147,11 @@ def block_list(model: Any) -> tuple[str, Any]:
 
 
 @contextmanager
-def _alone(model: Any, number: int) -> Iterator[Any]:
-    """The model with one of its blocks only."""
+def _isolate_block(model: Any, number: int) -> Iterator[Any]:
+    """Leave the model only one of its blocks."""
     import torch
 
-    name, blocks = block_list(model)
+    name, blocks = find_blocks(model)
     parent, _, last = name.rpartition(".")
     holder, block = model.get_submodule(parent), blocks[number]
     setattr(holder, last, torch.nn.ModuleList([block]))
@@ -144,8 +162,8 @@ def _alone(model: Any, number: int) -> Iterator[Any]:
 
 
 @contextmanager
-def _watched(block: Any, rows: Any, seen: Seen, heads: int) -> Iterator[None]:
-    """Give a block these rows instead of its input, and see what comes out of it and its parts."""
+def _record_activations(block: Any, rows: Any, seen: Activations, heads: int) -> Iterator[None]:
+    """Feed a block these rows instead of its input, and record its activations."""
     from torch.overrides import TorchFunctionMode
 
     class Softmax(TorchFunctionMode):  # type: ignore[misc]
@@ -167,18 +185,18 @@ def _watched(block: Any, rows: Any, seen: Seen, heads: int) -> Iterator[None]:
         seen.output = (out[0] if isinstance(out, tuple) else out).reshape(rows.shape)
 
     def keep_query(_: Any, args: Any, out: Any) -> None:
-        seen.query_input, seen.query = args[0][0], _by_head(out[0], heads)
+        seen.query_input, seen.query = args[0][0], _split_heads(out[0], heads)
 
     def keep_key(_: Any, __: Any, out: Any) -> None:
-        seen.key = _by_head(out[0], heads)
+        seen.key = _split_heads(out[0], heads)
 
     def keep_both(_: Any, args: Any, out: Any) -> None:
         query, key, _value = out[0].chunk(3, dim=-1)
-        seen.query_input, seen.query, seen.key = args[0][0], _by_head(query, heads), _by_head(key, heads)
+        seen.query_input, seen.query, seen.key = args[0][0], _split_heads(query, heads), _split_heads(key, heads)
 
     hooks = [block.register_forward_pre_hook(swap, with_kwargs=True), block.register_forward_hook(keep)]
     for names, hook in ((_QUERY, keep_query), (_KEY, keep_key), ((_ALL,), keep_both)):
-        module = _named(block, names)
+        module = _find_module(block, names)
         if module is not None:
             hooks.append(module.register_forward_hook(hook))
     try:
@@ -189,7 +207,7 @@ def _watched(block: Any, rows: Any, seen: Seen, heads: int) -> Iterator[None]:
             handle.remove()
 
 
-def _named(block: Any, names: tuple[str, ...]) -> Any:
+def _find_module(block: Any, names: tuple[str, ...]) -> Any:
     """The first module of a block with one of these names."""
     for name, module in block.named_modules():
         if name.rpartition(".")[2] in names:
@@ -197,13 +215,13 @@ def _named(block: Any, names: tuple[str, ...]) -> Any:
     return None
 
 
-def _by_head(rows: Any, heads: int) -> Any:
+def _split_heads(rows: Any, heads: int) -> Any:
     """(t, h d_k) -> (h, t, d_k); keys may have fewer heads than queries, of the same d_k."""
     width = rows.shape[-1]
     return rows.reshape(len(rows), heads if width % heads == 0 else 1, -1).transpose(0, 1)
 
 
-def same_scores(seen: Seen) -> bool:
+def has_plain_scores(seen: Activations) -> bool:
     """Whether the scores are QKᵀ/√d_k and nothing else: no mask, no rotation by place."""
     if seen.scores is None or seen.query is None or seen.query.shape != seen.key.shape:
         return False

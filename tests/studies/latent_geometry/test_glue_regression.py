@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from isotrope.errors import InputError
-from isotrope.studies.latent_geometry.regression import fit, pearson, skill
+from isotrope.studies.latent_geometry.regression import compute_skill, correlate, fit
 
 RNG = np.random.default_rng(0)
 MODELS = pd.DataFrame(
@@ -38,14 +38,14 @@ def test_powers_products_and_missing_values() -> None:
     assert found.n == 29
     assert found.r2 == pytest.approx(1)
     assert found.coefficients[1:3] == pytest.approx([1, -3])
-    assert skill(found, frame.dropna())["mse"] == pytest.approx(0, abs=1e-20)
+    assert compute_skill(found, frame.dropna())["mse"] == pytest.approx(0, abs=1e-20)
 
 
 def test_pearson_is_that_of_numpy() -> None:
-    found = pearson(MODELS, "eee")
+    found = correlate(MODELS, "eee")
     assert found["r"] == pytest.approx(np.corrcoef(MODELS["eee"], MODELS["glue"])[0, 1])
     assert found["low"] < found["r"] < found["high"]
-    assert math.isnan(pearson(MODELS.head(3), "eee")["r"])
+    assert math.isnan(correlate(MODELS.head(3), "eee")["r"])
 
 
 def test_too_few_models_are_refused() -> None:

@@ -16,12 +16,12 @@ from isotrope.errors import InputError
 from isotrope.finetuning import task_training as glue_training
 from isotrope.finetuning.glue import evaluate_glue
 from isotrope.sources.models.load import load
-from isotrope.studies.latent_geometry.changed_models import cases
-from isotrope.studies.latent_geometry.measures import space_measures
-from isotrope.studies.latent_geometry.noise_results import of_all_models, of_one_model
+from isotrope.studies.latent_geometry import latent_geometry
+from isotrope.studies.latent_geometry.changed_models import add_weight_noise, list_cases
+from isotrope.studies.latent_geometry.measures import compute_measures
+from isotrope.studies.latent_geometry.noise_results import compare_levels, compare_models
 from isotrope.studies.latent_geometry.published import TABLE_2
-from isotrope.studies.latent_geometry.study import _shares, latent_geometry
-from isotrope.studies.latent_geometry.weight_noise import noisy
+from isotrope.studies.latent_geometry.study import _sort_levels
 from testkit.models import save_model, texts
 from testkit.small_glue import write_task
 
@@ -82,7 +82,7 @@ def test_the_whole_study_goes_on_where_it_stopped(
     assert plain["eee"].nunique() == 1
     assert np.allclose(every["glue"].dropna(), every[["score_cola", "score_rte"]].mean(axis=1).dropna())
     again = evaluate_glue(
-        model=noisy(load(model, device="cpu"), 0.2, 1),
+        model=add_weight_noise(load(model, device="cpu"), 0.2, 1),
         data=data,
         tasks=["rte"],
         methods=[],
@@ -156,7 +156,7 @@ def test_regressions_know_the_model_that_noise_was_added_to() -> None:
                 {"model": model, "architecture": model, "kind": kind, "level": 0.1, "seed": number, "glue": glue}
                 | values
             )
-    tables, *_ = of_all_models(pd.DataFrame(rows))
+    tables, *_ = compare_models(pd.DataFrame(rows))
     by = {table.name: table.frame for table in tables}
     fitted = by["regressions"].set_index("regression")
     assert fitted.loc["vrm + architecture", "r2"] == pytest.approx(1)
@@ -166,7 +166,7 @@ def test_regressions_know_the_model_that_noise_was_added_to() -> None:
     noise = [row["glue"] for row in rows if row["kind"] == "weights"]
     guess = np.mean((np.array(others) - np.mean(noise)) ** 2)
     assert fitted["training_mean_mse"].iloc[0] == pytest.approx(guess)
-    few = of_all_models(pd.DataFrame(rows[:4]))
+    few = compare_models(pd.DataFrame(rows[:4]))
     assert not few.tables
     assert "4 noisy models" in few.claims[0].text
 
@@ -188,13 +188,13 @@ def test_a_claim_is_judged_only_where_the_numbers_decide(scores: list[float], fa
         kept = {"model": "one", "architecture": "one", "kind": "weights", "level": number / 10, "seed": 0, "glue": glue}
         rows.append(kept | dict.fromkeys(TABLE_2, 1.0 - number / 10 + 0.01 * (number % 2)))
     every = pd.DataFrame(rows)
-    assert [claim.outcome for claim in of_one_model("one", every).claims] == [fall]
-    found = {claim.where: claim.outcome for claim in of_all_models(every).claims}
+    assert [claim.outcome for claim in compare_levels("one", every).claims] == [fall]
+    found = {claim.where: claim.outcome for claim in compare_models(every).claims}
     assert found.get("Fig. 3") == strength
 
 
 def test_each_case_has_a_name_of_its_own() -> None:
-    made = cases([0.0, 0.1, 0.2], [3, 4], 2, foreign=True)
+    made = list_cases([0.0, 0.1, 0.2], [3, 4], 2, foreign=True)
     assert len({case.name for case in made}) == len(made)
     assert {case.seed for case in made if case.kind != "weights"} == {3}
     assert [case.level for case in made if case.kind == "one block"] == [0.2, 0.2]
@@ -218,12 +218,12 @@ def test_no_levels_and_unknown_tasks_are_refused(model: str, data: Path, tmp_pat
 
 
 def test_levels_are_taken_in_order_and_once() -> None:
-    assert _shares([0.2, 0.0, 0.2]) == [0.0, 0.2]
+    assert _sort_levels([0.2, 0.0, 0.2]) == [0.0, 0.2]
 
 
 def test_rows_that_are_all_alike_have_no_quantized_measures() -> None:
     rows = np.ones((600, 8)) + np.arange(600)[:, None] % 3
-    found = space_measures(rows)
+    found = compute_measures(rows)
     assert math.isnan(found["point_patchiness_additive"])
     assert math.isnan(found["cluster_eee_product"])
     assert math.isfinite(found["isoscore"])

@@ -10,10 +10,10 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from isotrope.errors import InputError
-from isotrope.studies.latent_geometry.prediction import predictions
+from isotrope.studies.latent_geometry.prediction import predict
 from isotrope.studies.latent_geometry.published import MISPRINTS, TABLE_2
-from isotrope.studies.latent_geometry.published_models import published_regressions, read_models, table_2
-from isotrope.studies.latent_geometry.regression import perturbed_and_others
+from isotrope.studies.latent_geometry.published_models import read_models, repeat_regressions, repeat_table_2
+from isotrope.studies.latent_geometry.regression import split_models
 from testkit.paths import SHARED_DATA
 
 DATA = SHARED_DATA
@@ -28,14 +28,14 @@ def models() -> pd.DataFrame:
 
 
 def test_168_models_and_13_others(models: pd.DataFrame) -> None:
-    perturbed, others = perturbed_and_others(models)
+    perturbed, others = split_models(models)
     assert perturbed["architecture"].value_counts().to_dict() == {"BERT-small": 125, "RoBERTa": 36, "BERT-base": 7}
     assert len(others) == 13
     assert perturbed["alpha"].between(0, 1).all()
 
 
 def test_table_2_within_a_thousandth_but_for_three_misprints(models: pd.DataFrame) -> None:
-    (table,), claims, _ = table_2(models)
+    (table,), claims, _ = repeat_table_2(models)
     rows = table.frame.set_index("measure")
     for name, (_, printed) in TABLE_2.items():
         for column in ("bert_small", "roberta", "mse"):
@@ -48,9 +48,9 @@ def test_table_2_within_a_thousandth_but_for_three_misprints(models: pd.DataFram
 
 
 def test_regressions_are_those_of_scikit_learn(models: pd.DataFrame) -> None:
-    tables, claims, _ = published_regressions(models)
+    tables, claims, _ = repeat_regressions(models)
     ours = tables[0].frame.set_index("regression")
-    perturbed, others = perturbed_and_others(models)
+    perturbed, others = split_models(models)
     name = "point_patchiness_additive"
     kinds = pd.get_dummies(pd.concat([perturbed, others])["architecture"]).to_numpy(float)
     plain, others_plain = perturbed[[name]].to_numpy(), others[[name]].to_numpy()
@@ -65,7 +65,7 @@ def test_regressions_are_those_of_scikit_learn(models: pd.DataFrame) -> None:
 
 
 def test_no_measure_predicts_the_others(models: pd.DataFrame) -> None:
-    tables, claims, _ = published_regressions(models)
+    tables, claims, _ = repeat_regressions(models)
     guesses = tables[1].frame.set_index("guess")["mse"]
     single = tables[0].frame[tables[0].frame["regression"].isin([f"{name} + architecture" for name in TABLE_2])]
     assert (single["mse"] > guesses["their own mean"]).all()
@@ -73,13 +73,13 @@ def test_no_measure_predicts_the_others(models: pd.DataFrame) -> None:
 
 
 def test_a_prediction_warns_outside_what_it_has_seen(models: pd.DataFrame) -> None:
-    perturbed, _ = perturbed_and_others(models)
+    perturbed, _ = split_models(models)
     known = perturbed[perturbed["architecture"] == "RoBERTa"].iloc[3]
-    inside = predictions("known", "RoBERTa", {n: known[n] for n in TABLE_2}, models, rows=116_667)
+    inside = predict("known", "RoBERTa", {n: known[n] for n in TABLE_2}, models, rows=116_667)
     assert all(p.inside for p in inside.predictions)
     assert not inside.warnings
     assert all(p.low < p.glue < p.high for p in inside.predictions)
-    far = predictions("far", None, {n: perturbed[n].max() + 1 for n in TABLE_2}, models, rows=20)
+    far = predict("far", None, {n: perturbed[n].max() + 1 for n in TABLE_2}, models, rows=20)
     assert not any(p.inside for p in far.predictions)
     assert "none of BERT-small" in " ".join(far.warnings)
     assert "20 tokens" in far.warnings[0]

@@ -6,9 +6,15 @@ import math
 
 import pytest
 
-from isotrope.studies.uniformity.published import MISPRINTS, TABLE_1, TABLE_4
-from isotrope.studies.uniformity.published_glue import TABLES_2_AND_6
-from isotrope.studies.uniformity.study import _printed, _printed_4
+from isotrope.studies.uniformity.published import (
+    FIXED,
+    MISPRINTS,
+    TABLE_1,
+    TABLE_4,
+    TABLES_2_AND_6,
+    find_sts_score,
+    find_uniformity,
+)
 
 #: The averages that Table 1 prints beside each row.
 AVERAGES = {
@@ -73,13 +79,20 @@ def test_explained_variance_and_mean_cosine_of_table_4_agree() -> None:
 
 
 def test_printed_numbers_stand_beside_the_same_model_and_protocol_only() -> None:
-    assert _printed("bert-base-uncased", "sts12", "none", "paper") == 57.72
-    assert _printed("bert-base-uncased", "mean", "none", "paper") == pytest.approx(62.97, abs=0.01)
-    assert math.isnan(_printed("bert-base-uncased", "sts12", "none", "concatenated"))
+    assert FIXED == "softdecay:alpha=-0.6:form=paper"
+    assert find_sts_score("bert-base-uncased", "sts12", "none", "paper") == 57.72
+    assert find_sts_score("bert-base-uncased", "mean", "none", "paper") == pytest.approx(62.97, abs=0.01)
+    assert math.isnan(find_sts_score("bert-base-uncased", "sts12", "none", "concatenated"))
     for other in ("all-MiniLM-L6-v2", "bert-base-chinese", "albert-base-v2", "roberta-base-squad2"):
-        assert math.isnan(_printed(other, "sts12", "none", "paper"))
-    assert math.isnan(_printed("bert-base-uncased", "sts12", "flow", "paper"))  # theirs is fitted on NLI
-    assert _printed_4("distilbert-base-uncased", "sts-b", "rbf_distance", "softdecay:alpha=-0.6:form=paper") == -3.8052
-    assert _printed_4("bert-base-uncased", "sts14", "explained_variance_1", "softdecay:alpha=-0.6:form=paper") == 0.0151
-    assert math.isnan(_printed_4("albert-base-v1", "sts12", "rbf_distance", "none"))
-    assert math.isnan(_printed_4("bert-base-uncased", "sts-b", "rbf_distance", "whitening"))
+        assert math.isnan(find_sts_score(other, "sts12", "none", "paper"))
+    assert math.isnan(find_sts_score("bert-base-uncased", "sts12", "flow", "paper"))  # theirs is fitted on NLI
+    assert (
+        find_uniformity("distilbert-base-uncased", "sts-b", "rbf_distance", "softdecay:alpha=-0.6:form=paper")
+        == -3.8052
+    )
+    assert (
+        find_uniformity("bert-base-uncased", "sts14", "explained_variance_1", "softdecay:alpha=-0.6:form=paper")
+        == 0.0151
+    )
+    assert math.isnan(find_uniformity("albert-base-v1", "sts12", "rbf_distance", "none"))
+    assert math.isnan(find_uniformity("bert-base-uncased", "sts-b", "rbf_distance", "whitening"))

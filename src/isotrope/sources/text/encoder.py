@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import to_numpy
 from isotrope.errors import InputError
-from isotrope.sources.batch import Batch, to_numpy
+from isotrope.sources.batch import Batch
 from isotrope.sources.corpora.corpus import Corpus, open_corpus
 from isotrope.sources.input import Input
 from isotrope.sources.models.load import EMBEDDED, Loaded

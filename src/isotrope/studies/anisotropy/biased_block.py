@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from isotrope.measures import get
-from isotrope.studies.transformer_block import Seen, TransformerBlock, same_scores
+from isotrope.studies.transformer_block import Activations, TransformerBlock, has_plain_scores
 
 #: Norms of the bias.
 NORMS = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 60.0)
@@ -43,19 +43,19 @@ class Inputs:
         import torch
 
         rng, other = (np.random.default_rng([kind, number]) for kind, number in ((0, seed), (1, direction)))
-        length = min(length, block.places)
+        length = min(length, block.max_rows)
         ids = torch.from_numpy(rng.integers(len(block.table), size=(sequences, length)))
         rows = block.table[ids].float()
         vector = torch.from_numpy(other.normal(size=rows.shape[2])).to(rows)
         return cls(rows, vector / vector.norm())
 
 
-def under_bias(block: TransformerBlock, inputs: Inputs, norms: Sequence[float] = NORMS) -> list[dict[str, Any]]:
+def apply_bias(block: TransformerBlock, inputs: Inputs, norms: Sequence[float] = NORMS) -> list[dict[str, Any]]:
     """Every quantity of Figures 6 to 10 at each norm N of the bias, as one record each."""
-    return [_at(block, inputs, norm) for norm in norms]
+    return [_measure_at(block, inputs, norm) for norm in norms]
 
 
-def fixed_points(block: TransformerBlock, inputs: Inputs, records: Sequence[dict[str, Any]]) -> dict[str, float]:
+def find_fixed_points(block: TransformerBlock, inputs: Inputs, records: Sequence[dict[str, Any]]) -> dict[str, float]:
     """N* where E‖x + b‖ = E‖T(x + b)‖, and where the norms of the means are equal; NaN where they never are."""
     found = {}
     for name, (here, there) in {
@@ -70,18 +70,18 @@ def fixed_points(block: TransformerBlock, inputs: Inputs, records: Sequence[dict
             facts = _lengths("input", rows.numpy()) | _lengths("output", out)
             return facts[here] - facts[there]
 
-        found[name] = _root(gap, gaps)
+        found[name] = _find_root(gap, gaps)
     return found
 
 
-def _root(gap: Callable[[float], float], known: Sequence[tuple[float, float]]) -> float:
+def _find_root(gap: Callable[[float], float], known: Sequence[tuple[float, float]]) -> float:
     for (low, below), (high, above) in itertools.pairwise(known):
         if below == 0 or below * above < 0:
             return float(low if below == 0 else brentq(gap, low, high, xtol=_NEAR, rtol=1e-6))
     return math.nan
 
 
-def _at(block: TransformerBlock, inputs: Inputs, norm: float) -> dict[str, Any]:
+def _measure_at(block: TransformerBlock, inputs: Inputs, norm: float) -> dict[str, Any]:
     bias = norm * inputs.direction
     given = inputs.rows + bias
     every = [block(rows) for rows in given]
@@ -89,11 +89,13 @@ def _at(block: TransformerBlock, inputs: Inputs, norm: float) -> dict[str, Any]:
     record: dict[str, Any] = {"bias_norm": norm}
     record |= _lengths("input", x) | _lengths("output", out)
     record |= {f"{name}_cosine": get("mean_cosine")(rows) for name, rows in (("input", x), ("output", out))}
-    record |= _averaged([_scores(seen) for seen in every])
-    record |= _averaged([_sharpness(seen.softmax, "softmax") for seen in every])
+    record |= _mean_records([_scores(seen) for seen in every])
+    record |= _mean_records([_sharpness(seen.softmax, "softmax") for seen in every])
     record |= _heads(every, "query") | _heads(every, "key")
     record |= _mean_errors(block, every)
-    record |= _averaged([_without_term(block, seen, rows, bias) for seen, rows in zip(every, inputs.rows, strict=True)])
+    record |= _mean_records(
+        [_without_term(block, seen, rows, bias) for seen, rows in zip(every, inputs.rows, strict=True)]
+    )
     return record
 
 
@@ -104,7 +106,7 @@ def _lengths(name: str, rows: NDArray[np.floating[Any]]) -> dict[str, float]:
     return {f"{name}_norm": float(norms.mean()), f"{name}_mean_norm": float(mean)}
 
 
-def _scores(seen: Seen) -> dict[str, float]:
+def _scores(seen: Activations) -> dict[str, float]:
     """Fig. 7: where the scores before the softmax lie; those that a mask hides are left out."""
     if seen.scores is None:
         return {"score_mean": math.nan, "score_deviation": math.nan}
@@ -129,7 +131,7 @@ def _sharpness(softmax: Any, name: str) -> dict[str, float]:
     }
 
 
-def _heads(every: Sequence[Seen], name: str) -> dict[str, float]:
+def _heads(every: Sequence[Activations], name: str) -> dict[str, float]:
     """Fig. 8: mean norm and mean cosine of queries or keys, each head apart, then averaged."""
     import torch
 
@@ -141,7 +143,7 @@ def _heads(every: Sequence[Seen], name: str) -> dict[str, float]:
     return {f"{name}_norm": float(np.mean(norms)), f"{name}_cosine": float(np.mean(cosines))}
 
 
-def _mean_errors(block: TransformerBlock, every: Sequence[Seen]) -> dict[str, float]:
+def _mean_errors(block: TransformerBlock, every: Sequence[Activations]) -> dict[str, float]:
     """How far E(Q) is from W_Q x̄ + b_Q, and E(K) from W_K x̄ + b_K, as shares of their lengths: the paper's Eq. 1."""
     import torch
 
@@ -150,7 +152,7 @@ def _mean_errors(block: TransformerBlock, every: Sequence[Seen]) -> dict[str, fl
     if any(seen.query is None or seen.key is None for seen in every):
         return none
     rows = torch.cat([seen.query_input for seen in every])
-    projected = block.projected(torch.stack([rows.mean(0), rows[0]]))
+    projected = block.project(torch.stack([rows.mean(0), rows[0]]))
     if projected is None:
         return none
     errors = {}
@@ -163,7 +165,7 @@ def _mean_errors(block: TransformerBlock, every: Sequence[Seen]) -> dict[str, fl
     return errors
 
 
-def _without_term(block: TransformerBlock, seen: Seen, rows: Any, bias: Any) -> dict[str, float]:
+def _without_term(block: TransformerBlock, seen: Activations, rows: Any, bias: Any) -> dict[str, float]:
     """The sharpness of the softmax without bᵀAx, the only part of the scores with b that differs between keys.
 
     (x + b)ᵀA(y + b) = xᵀAy + bᵀAy + terms that are the same for all keys y. Only where queries and keys are made of
@@ -172,15 +174,15 @@ def _without_term(block: TransformerBlock, seen: Seen, rows: Any, bias: Any) -> 
     import torch
 
     names = [f"no_bAx_{end}" for end in _ENDS]
-    if not same_scores(seen) or not torch.equal(seen.query_input, rows + bias):
+    if not has_plain_scores(seen) or not torch.equal(seen.query_input, rows + bias):
         return dict.fromkeys(names, math.nan)
-    projected, of_bias = block.projected(rows), block.projected(bias[None])
+    projected, of_bias = block.project(rows), block.project(bias[None])
     if projected is None or of_bias is None:
         return dict.fromkeys(names, math.nan)
     term = (of_bias[0] @ projected[1].transpose(1, 2)) / seen.query.shape[-1] ** 0.5  # (h, 1, t)
     return _sharpness((seen.scores - term).softmax(-1), "no_bAx")
 
 
-def _averaged(records: Sequence[dict[str, float]]) -> dict[str, float]:
+def _mean_records(records: Sequence[dict[str, float]]) -> dict[str, float]:
     """The mean of each number over the sequences."""
     return {key: float(np.mean([record[key] for record in records])) for key in records[0]}

@@ -1,11 +1,11 @@
-"""What the tables of the anisotropy study say about the paper's claims."""
+"""Claims of Godey et al. 2023, judged by the tables of the anisotropy study."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from isotrope.studies.result import Claim, Outcome
+from isotrope.studies.result import Claim
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,6 @@ _NEAR = 0.1
 
 #: How much the largest weight of a softmax must grow to be called sharper.
 _SHARPER = 1.002
-
 
 #: What a curve that has become flat may fall by, as a share of its height.
 _FLAT = 1e-3
@@ -33,13 +32,13 @@ def drift_claims(model: str, modality: str, layers: pd.DataFrame, drift: pd.Data
     found = bool(worst["mean_cosine"] > _ALIKE)
     text = f"the highest mean cosine of {model} is {worst['mean_cosine']:.3f}, in layer {worst['layer']}"
     said = "the paper finds some anisotropic layer in almost every transformer"
-    claims = [Claim("agrees" if found else "contradicts", f"{text}; {said}.", "Figs. 1 to 4", worst["mean_cosine"])]
+    claims = [Claim.judge(found, f"{text}; {said}.", "Figs. 1 to 4", worst["mean_cosine"])]
     if modality == "audio":
         least = layers.iloc[int(layers["mean_cosine"].to_numpy().argmin())]
-        outcome: Outcome = "agrees" if least["mean_cosine"] >= _ALIKE else "contradicts"
         text = f"the lowest mean cosine of {model} is {least['mean_cosine']:.3f}, in layer {least['layer']}"
         said = "the paper finds at least 0.2 in every layer of every model of speech"
-        claims.append(Claim(outcome, f"{text}; {said}.", "Fig. 3", least["mean_cosine"], _ALIKE))
+        holds = bool(least["mean_cosine"] >= _ALIKE)
+        claims.append(Claim.judge(holds, f"{text}; {said}.", "Fig. 3", least["mean_cosine"], _ALIKE))
     rho, p, usual = (float(drift[name].iloc[0]) for name in ("spearman", "spearman_p", "spearman_p_asymptotic"))
     if math.isfinite(rho):
         text = (
@@ -52,7 +51,12 @@ def drift_claims(model: str, modality: str, layers: pd.DataFrame, drift: pd.Data
 
 
 def block_claims(frame: pd.DataFrame, width: int | None) -> list[Claim]:
-    """Norms, cosines and sharpness of one block under a bias. width: of a fresh block, None for a trained one."""
+    """Norms, cosines and sharpness of one block under a bias.
+
+    Args:
+        frame: a row for each norm of the bias.
+        width: the width of a fresh block, None for a trained one.
+    """
     name = str(frame["block"].iloc[0])
     claims = []
     if width is not None:
@@ -60,18 +64,18 @@ def block_claims(frame: pd.DataFrame, width: int | None) -> list[Claim]:
         far = float((frame["output_norm"] - root).abs().max())
         low, high = frame["output_norm"].min(), frame["output_norm"].max()
         text = f"{name}: the mean output norm is {low:.3f} to {high:.3f} whatever the bias; √d = {root:.3f}"
-        claims.append(Claim("agrees" if far <= _NEAR else "contradicts", f"{text}.", "Fig. 6b", far, 0.0))
+        claims.append(Claim.judge(far <= _NEAR, f"{text}.", "Fig. 6b", far, 0.0))
         square = frame["bias_norm"] ** 2
         expected = square / (square + width * INITIAL**2)
         off = float((frame["input_cosine"] - expected).abs().max())
         text = f"{name}: the input cosine is N²/(N² + {width * INITIAL**2:.4f}) to {off:.1e}"
-        claims.append(Claim("agrees" if off < 0.01 else "contradicts", f"{text}.", "Fig. 6a", off, 0.0))
+        claims.append(Claim.judge(off < 0.01, f"{text}.", "Fig. 6a", off, 0.0))
     above = frame["output_cosine"] > frame["input_cosine"]
     levels = ", ".join(f"{n:g}" for n in frame[~above]["bias_norm"])
     text = f"{name}: the output cosine is above the input cosine at {above.sum()} of {len(frame)} norms of the bias"
     text += f", not at {levels}" if levels else ""
     said = "the paper: slightly higher at every level"
-    claims.append(Claim("agrees" if above.all() else "contradicts", f"{text}; {said}.", "Fig. 6a"))
+    claims.append(Claim.judge(bool(above.all()), f"{text}; {said}.", "Fig. 6a"))
     return claims + _growth_claims(name, frame) + _sharpness_claims(name, frame)
 
 
@@ -90,14 +94,14 @@ def _growth_claims(name: str, frame: pd.DataFrame) -> list[Claim]:
         text = (
             f"{name}: {what} goes from {values.iloc[0]:.3g} to {values.iloc[-1]:.3g}; the paper: it grows with the bias"
         )
-        claims.append(Claim("agrees" if grows else "contradicts", f"{text}.", where))
+        claims.append(Claim.judge(grows, f"{text}.", where))
     first = frame.iloc[0]
     both = [float(first[f"{kind}_cosine"]) for kind in ("query", "key")]
     if first["bias_norm"] == 0 and all(map(math.isfinite, both)):
         text = f"{name}: without a bias queries have a mean cosine of {both[0]:.3f} and keys of {both[1]:.3f}"
         alike = min(both) > _ALIKE
         said = "the paper: anisotropic even then"
-        claims.append(Claim("agrees" if alike else "contradicts", f"{text}; {said}.", "Fig. 8", min(both)))
+        claims.append(Claim.judge(alike, f"{text}; {said}.", "Fig. 8", min(both)))
     return claims
 
 
@@ -110,7 +114,7 @@ def _sharpness_claims(name: str, frame: pd.DataFrame) -> list[Claim]:
     text = (
         f"{name}: the largest weight of a position grows {grown:.3f} times from no bias to one of {last['bias_norm']:g}"
     )
-    claims = [Claim("agrees" if grown > _SHARPER else "contradicts", f"{text}; the paper: sharper.", "Fig. 9", grown)]
+    claims = [Claim.judge(grown > _SHARPER, f"{text}; the paper: sharper.", "Fig. 9", grown)]
     if math.isfinite(last["no_bAx_max"]):
         without = float(last["no_bAx_max"] / first["softmax_max"])
         text = (
@@ -135,12 +139,12 @@ def fixed_point_claims(fixed: pd.DataFrame, width: int | None) -> list[Claim]:
         expected = math.sqrt(width * (1 - INITIAL**2))
         near = abs(norms - expected) <= _NEAR
         said = f"expected √(d(1 − {INITIAL}²)) = {expected:.2f} for a fresh block"
-        claims.append(Claim("agrees" if near else "contradicts", f"{text}; {said}.", "Section 4.2", norms, expected))
+        claims.append(Claim.judge(near, f"{text}; {said}.", "Section 4.2", norms, expected))
     return claims
 
 
 def length_claims(model: str, fixed: pd.DataFrame, lengths: pd.Series[float]) -> list[Claim]:
-    """Whether fixed points are of the order of the lengths of the model's rows: within ten times. lengths: by layer."""
+    """Whether fixed points are within ten times the lengths of the model's rows in each layer."""
     low, high = float(lengths.min()), float(lengths.max())
     claims = []
     for row in fixed.to_dict("records"):
@@ -152,7 +156,7 @@ def length_claims(model: str, fixed: pd.DataFrame, lengths: pd.Series[float]) ->
             "(root mean square); the paper: of one order of magnitude."
         )
         near = low / 10 <= point <= 10 * high
-        claims.append(Claim("agrees" if near else "contradicts", text, "Section 4.2", point))
+        claims.append(Claim.judge(near, text, "Section 4.2", point))
     return claims
 
 
@@ -161,4 +165,4 @@ def sign_claims(frame: pd.DataFrame) -> list[Claim]:
     up = int((frame["score_mean"] > 0).sum())
     text = f"under a bias the mean score is positive in {up} of {len(frame)} draws of initialisation and direction"
     both = 0 < up < len(frame)
-    return [Claim("agrees" if both else "contradicts", f"{text}; the paper saw both signs.", "Fig. 7")]
+    return [Claim.judge(both, f"{text}; the paper saw both signs.", "Fig. 7")]

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isotrope.drawing.style import BLUE, COLOURS, GREY, ORANGE, PAGE
-from isotrope.studies.figures import Picture, drawing
+from isotrope.studies.figures import StudyFigure, make_figure
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
 
-def layers_picture(every: pd.DataFrame) -> Picture:
-    """Figs. 1 to 4: mean cosine by depth, one line for each model. every: model, depth (0 to 1), mean_cosine."""
-    return drawing("layers", "Mean cosine of rows by depth, one line for each model.", partial(_layers, every))
+def layers_figure(every: pd.DataFrame) -> StudyFigure:
+    """Figs. 1 to 4: mean cosine by depth (0 to 1), one line for each model."""
+    return make_figure("layers", "Mean cosine of rows by depth, one line for each model.", partial(_draw_layers, every))
 
 
-def _layers(every: pd.DataFrame, figure: Figure) -> None:
+def _draw_layers(every: pd.DataFrame, figure: Figure) -> None:
     axes = figure.subplots()
     for number, (model, of_model) in enumerate(every.groupby("model", sort=False)):
         axes.plot(
@@ -35,14 +35,13 @@ def _layers(every: pd.DataFrame, figure: Figure) -> None:
     axes.legend()
 
 
-def block_pictures(name: str, frame: pd.DataFrame) -> list[Picture]:
+def block_figures(name: str, frame: pd.DataFrame) -> list[StudyFigure]:
     """Figs. 6 to 10 for each block of a table: norms and cosines, scores, queries and keys, weights of the softmax."""
-    made = []
-    for number, (block, of_block) in enumerate(frame.groupby("block", sort=False)):
+    figures = []
+    for number, (block, rows) in enumerate(frame.groupby("block", sort=False)):
         title = f"{block}: cosines and norms, scores, queries and keys, and weights of the softmax by norm of the bias."
-        how: dict[str, Any] = {"width": PAGE, "height": 4.2}
-        made.append(drawing(f"{name}_{number}", title, partial(_block, of_block), **how))
-    return made
+        figures.append(make_figure(f"{name}_{number}", title, partial(_draw_block, rows), width=PAGE, height=4.2))
+    return figures
 
 
 #: The panels: title, and columns with their labels.
@@ -72,7 +71,7 @@ _PANELS: tuple[tuple[str, dict[str, str]], ...] = (
 )
 
 
-def _block(frame: pd.DataFrame, figure: Figure) -> None:
+def _draw_block(frame: pd.DataFrame, figure: Figure) -> None:
     panels = figure.subplots(2, 3).flat
     for axes, (title, columns) in zip(panels, _PANELS, strict=True):
         for number, (column, label) in enumerate(columns.items()):

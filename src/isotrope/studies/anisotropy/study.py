@@ -6,14 +6,13 @@ import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError
-from isotrope.findings import Findings
 from isotrope.measures import get
 from isotrope.repairs.fit_data import saved_summary
 from isotrope.sources.models.modality import WORDS
-from isotrope.studies.anisotropy.biased_block import LENGTH, NORMS, SEQUENCES, Inputs, fixed_points, under_bias
+from isotrope.studies.anisotropy.biased_block import LENGTH, NORMS, SEQUENCES, Inputs, apply_bias, find_fixed_points
 from isotrope.studies.anisotropy.claims import (
     block_claims,
     drift_claims,
@@ -21,18 +20,21 @@ from isotrope.studies.anisotropy.claims import (
     length_claims,
     sign_claims,
 )
-from isotrope.studies.anisotropy.figures import block_pictures, layers_picture
-from isotrope.studies.figures import of_run
-from isotrope.studies.options import Options
+from isotrope.studies.anisotropy.figures import block_figures, layers_figure
+from isotrope.studies.figures import run_figures
+from isotrope.studies.options import CommonOptions, Options, layer_readings
 from isotrope.studies.result import Claim, Study, Table
-from isotrope.studies.runner import Made, Task, carry_out, finished
+from isotrope.studies.runner import Experiment, Results, load_part, run_study
 from isotrope.studies.transformer_block import (
     TransformerBlock,
-    fresh_block,
-    number_of_blocks,
-    refuse_block_width,
-    trained_block,
+    check_block_width,
+    count_blocks,
+    make_fresh_block,
+    take_block,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 PAPER = "Godey, de la Clergerie and Sagot 2023, Is Anisotropy Inherent to Transformers?"
 
@@ -52,129 +54,124 @@ _DRAWS, _SIGN_NORM = 4, 20.0
 def anisotropy(
     *,
     output: str | Path,
-    models: Sequence[str | Path] = (),
-    text: str | Path | Sequence[str] | None = None,
     images: str | Path | None = None,
     sounds: str | Path | None = None,
     texts: int | None = None,
     width: int = 768,
     blocks: Sequence[int] | None = None,
-    quick: bool = False,
-    seed: int = 0,
-    batch_size: int | None = None,
-    device: str = "auto",
-    resume: bool = False,
-    progress: Any = None,
-    say: Any = None,
+    **common: Unpack[CommonOptions],
 ) -> Study:
-    """Mean cosine and drift of every layer, and what a fresh block and the models' blocks do under a common bias.
+    """Mean cosine and drift of every layer, and fresh and trained blocks under a common bias.
 
-    models, text, texts: as for `norm_variance`; images, sounds: for models that read those. width: of the fresh block,
-    768 as BERT's. blocks: of the models, by number, negative ones from the end; None for the first and the middle one.
-    quick: fewer rows and norms.
+    Args:
+        output: the folder for tables, figures and runs.
+        images: what image models read, as for a scan.
+        sounds: what audio models read, as for a scan.
+        texts: the most texts, images or sounds to read.
+        width: the width of the fresh block, 768 as in BERT.
+        blocks: blocks of the models by number, negative ones from the end; None for the first and the middle one.
+        common: the options of every study, see `isotrope.studies.options.Options`.
+
+    References:
+        Godey, de la Clergerie and Sagot 2023, Is Anisotropy Inherent to Transformers?
     """
-    options = Options.among(locals())
-    refuse_block_width(width)
-    tasks = [Task(f"{model} layers", partial(_layers, options, model)) for model in options.names]
-    tasks.append(Task("all layers", partial(_together, options)))
-    tasks.append(Task("fresh block", partial(_fresh, options, width)))
-    tasks.append(Task("fresh block signs", partial(_signs, options, width)))
-    tasks += [Task(f"{model} blocks", partial(_trained, options, model, blocks)) for model in options.names]
+    options = Options(output=output, images=images, sounds=sounds, texts=texts, **common)
+    check_block_width(width)
+    experiments = [Experiment(f"{model} layers", partial(_measure_layers, options, model)) for model in options.names]
+    experiments.append(Experiment("all layers", partial(_join_layers, options)))
+    experiments.append(Experiment("fresh block", partial(_measure_fresh_block, options, width)))
+    experiments.append(Experiment("fresh block signs", partial(_measure_signs, options, width)))
+    for model in options.names:
+        experiments.append(Experiment(f"{model} blocks", partial(_measure_blocks, options, model, blocks)))
     media = {"images": str(images) if images else None, "sounds": str(sounds) if sounds else None}
-    settings = options.settings(width=width, blocks=None if blocks is None else list(blocks), **media)
-    first = partial(_first, options, blocks)
-    return carry_out(
-        "anisotropy", PAPER, tasks, settings, options.folder, resume=resume, progress=progress, first=first
-    )
+    settings = {"width": width, "blocks": None if blocks is None else list(blocks), **media}
+    return run_study("anisotropy", PAPER, experiments, options, settings, partial(_prepare, options, blocks))
 
 
-def _first(options: Options, blocks: Sequence[int] | None) -> None:
-    """Refuse blocks that a model does not have; say how long reading will take."""
+def _prepare(options: Options, blocks: Sequence[int] | None) -> None:
+    """Raise an error for blocks that a model does not have; say how long reading will take."""
     for model in options.names if blocks and not options.resume else ():
         loaded = options.input(model).load()
         for number in blocks or ():
-            trained_block(loaded, number)
+            take_block(loaded, number)
     options.announce(",".join(_BY_LAYER), 1.0)
 
 
-def _layers(options: Options, model: str) -> Made:
+def _measure_layers(options: Options, model: str) -> Results:
     """Figs. 1 to 5 and 11 for one model."""
     import pandas as pd
 
     findings = options.scan(model, options.source(model), ",".join((*_BY_LAYER, *_DRIFT)))
     rows = []
     for layer in findings.layers:
-        by = {r.measure: r for r in findings.readings if r.layer == layer and r.group is None}
+        by = layer_readings(findings, layer)
         cosine = by["mean_cosine"]
         row: dict[str, Any] = {"layer": findings.layer_names.get(str(layer), str(layer))}
         row |= {"mean_cosine": cosine.value, "low": cosine.low, "high": cosine.high}
         row |= {"drift_norm": by["drift_norm"].value, "drift_share": by["drift_share"].value}
         row["rms_norm"] = math.sqrt(by["mean_squared_norm"].value)
-        rows.append(row | {"centred_mean_cosine": _centred(options, model, layer)})
-    drift = pd.DataFrame([{name.removeprefix("drift_correlation_"): _across(findings, name) for name in _DRIFT}])
+        rows.append(row | {"centred_mean_cosine": _centred_cosine(options, model, layer)})
+    over_layers = {r.measure: r.value for r in findings.readings if r.layer is None}
+    drift = pd.DataFrame([{name.removeprefix("drift_correlation_"): over_layers[name] for name in _DRIFT}])
     frame = pd.DataFrame(rows)
     tables = [
         Table("layers", f"Mean cosine, drift and the cosine that is left without the mean, by layer, {model}", frame),
         Table("drift", f"Correlation over layers of the norm of the mean with the mean cosine, {model}", drift),
     ]
-    return Made(
+    return Results(
         tables,
         drift_claims(model, options.modality(model), frame, drift),
-        of_run(options.run_folder(model), ["mean_cosine", "drift"]),
+        run_figures(options.run_folder(model), ["mean_cosine", "drift"]),
     )
 
 
-def _together(options: Options) -> Made:
+def _join_layers(options: Options) -> Results:
     """Figs. 1 to 4: the layers of all models beside each other, by their depth from 0 to 1."""
     import pandas as pd
 
     parts = []
     for model in options.names:
-        frame = finished(options.folder, f"{model} layers").tables[0].frame
+        frame = load_part(options.folder, f"{model} layers").tables[0].frame
         depth = [i / max(len(frame) - 1, 1) for i in range(len(frame))]
         parts.append(frame[["layer", "mean_cosine", "low", "high"]].assign(model=model, depth=depth))
     every = pd.concat(parts, ignore_index=True)
-    return Made([Table("layers", "Mean cosine by layer of all models", every)], (), [layers_picture(every)])
+    return Results([Table("layers", "Mean cosine by layer of all models", every)], (), [layers_figure(every)])
 
 
-def _centred(options: Options, model: str, layer: Any) -> float:
+def _centred_cosine(options: Options, model: str, layer: Any) -> float:
     """Mean cosine of the sampled rows less the mean of all."""
     summary = saved_summary(options.run_folder(model), layer)
     assert summary.sample is not None
     return get("mean_cosine")(summary.sample.values - summary.moments.mean)
 
 
-def _across(findings: Findings, name: str) -> float:
-    return next(r.value for r in findings.readings if r.measure == name and r.layer is None)
-
-
-def _fresh(options: Options, width: int) -> Made:
+def _measure_fresh_block(options: Options, width: int) -> Results:
     """Figs. 6 to 10 for a block at initialisation."""
     sequences, length, norms = _QUICK if options.quick else (SEQUENCES, LENGTH, NORMS)
-    block = fresh_block(width, seed=options.seed)
-    return _biased("fresh", options, [block], sequences, length, norms, width)
+    block = make_fresh_block(width, seed=options.seed)
+    return _measure_under_bias("fresh", options, [block], sequences, length, norms, width)
 
 
-def _trained(options: Options, model: str, numbers: Sequence[int] | None) -> Made:
+def _measure_blocks(options: Options, model: str, numbers: Sequence[int] | None) -> Results:
     """The same for blocks of a model, and their fixed points beside the lengths of the model's own rows."""
     sequences, length, norms = _QUICK if options.quick else _TRAINED
     if (modality := options.modality(model)) != "text":
-        told = (
+        text = (
             f"{model} reads {WORDS[modality]}: rows for a block come from a table of input embeddings, which text has."
         )
-        return Made((), [Claim("note", told, "Section 4")])
+        return Results((), [Claim("note", text, "Section 4")])
     try:
         loaded = options.input(model).load()
-        chosen = numbers or sorted({0, number_of_blocks(loaded) // 2})
-        blocks = [trained_block(loaded, n) for n in chosen]
+        chosen = numbers or sorted({0, count_blocks(loaded) // 2})
+        blocks = [take_block(loaded, n) for n in chosen]
     except InputError as error:
-        return Made((), [Claim("note", str(error), "Section 4")])
-    made = _biased("trained", options, blocks, sequences, length, norms, None)
-    lengths = finished(options.folder, f"{model} layers").tables[0].frame["rms_norm"].astype(float)
-    return made._replace(claims=[*made.claims, *length_claims(model, made.tables[1].frame, lengths)])
+        return Results((), [Claim("note", str(error), "Section 4")])
+    results = _measure_under_bias("trained", options, blocks, sequences, length, norms, None)
+    lengths = load_part(options.folder, f"{model} layers").tables[0].frame["rms_norm"].astype(float)
+    return results._replace(claims=[*results.claims, *length_claims(model, results.tables[1].frame, lengths)])
 
 
-def _biased(
+def _measure_under_bias(
     name: str,
     options: Options,
     blocks: Sequence[TransformerBlock],
@@ -182,15 +179,15 @@ def _biased(
     length: int,
     norms: Sequence[float],
     width: int | None,
-) -> Made:
+) -> Results:
     import pandas as pd
 
     rows, points = [], []
     for block in blocks:
         inputs = Inputs.draw(block, sequences, length, options.seed, options.seed)
-        records = under_bias(block, inputs, norms)
+        records = apply_bias(block, inputs, norms)
         rows += [{"block": block.name} | record for record in records]
-        points.append({"block": block.name} | fixed_points(block, inputs, records))
+        points.append({"block": block.name} | find_fixed_points(block, inputs, records))
     frame, fixed = pd.DataFrame(rows), pd.DataFrame(points)
     shape = f"{sequences} sequences of {length} rows of the raw embeddings and a common bias"
     tables = [
@@ -202,22 +199,22 @@ def _biased(
         ),
     ]
     claims = [claim for block in blocks for claim in block_claims(frame[frame["block"] == block.name], width)]
-    return Made(tables, [*claims, *fixed_point_claims(fixed, width)], block_pictures(f"{name}_block", frame))
+    return Results(tables, [*claims, *fixed_point_claims(fixed, width)], block_figures(f"{name}_block", frame))
 
 
-def _signs(options: Options, width: int) -> Made:
+def _measure_signs(options: Options, width: int) -> Results:
     """How the sign of the mean score depends on the initialisation and on the direction of the bias."""
     import pandas as pd
 
     sequences, length = (1, 64) if options.quick else (2, 256)
     rows = []
     for draw in range(_DRAWS):
-        block = fresh_block(width, seed=options.seed + draw)
+        block = make_fresh_block(width, seed=options.seed + draw)
         for direction in range(_DRAWS if not options.quick else 2):
             inputs = Inputs.draw(block, sequences, length, options.seed, direction)
-            (record,) = under_bias(block, inputs, [_SIGN_NORM])
+            (record,) = apply_bias(block, inputs, [_SIGN_NORM])
             chosen = {k: record[k] for k in ("score_mean", "score_deviation", "output_norm", "softmax_max")}
             rows.append({"initialisation": options.seed + draw, "direction": direction} | chosen)
     frame = pd.DataFrame(rows)
     title = f"Mean score of fresh blocks under a bias of {_SIGN_NORM:g}, by initialisation and direction"
-    return Made([Table("signs", title, frame)], sign_claims(frame))
+    return Results([Table("signs", title, frame)], sign_claims(frame))

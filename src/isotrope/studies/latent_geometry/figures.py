@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from isotrope.drawing.style import COLOURS, DIVERGING, GREY, ORANGE, PAGE, SMALL
-from isotrope.studies.figures import Picture, drawing
+from isotrope.studies.figures import StudyFigure, make_figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 _COLUMNS = 4
 
 
-def noise_picture(every: pd.DataFrame) -> Picture:
+def noise_figure(every: pd.DataFrame) -> StudyFigure:
     """Fig. 1: score against the share of noise. every: kind, level, glue, one row for each changed model."""
-    return drawing("noise", "Mean score by share of noise on the weights (Fig. 1).", partial(_noise, every))
+    return make_figure("noise", "Mean score by share of noise on the weights (Fig. 1).", partial(_draw_noise, every))
 
 
-def _noise(every: pd.DataFrame, figure: Figure) -> None:
+def _draw_noise(every: pd.DataFrame, figure: Figure) -> None:
     axes = figure.subplots()
     noisy = every.dropna(subset=["glue", "level"])
     for (kind, some), colour in zip(noisy.groupby("kind", sort=False), COLOURS, strict=False):
@@ -37,17 +37,17 @@ def _noise(every: pd.DataFrame, figure: Figure) -> None:
     axes.legend()
 
 
-def measures_picture(models: pd.DataFrame, measures: list[str]) -> Picture:
+def measures_figure(models: pd.DataFrame, measures: list[str]) -> StudyFigure:
     """Figs. 3, 5, 6 and 9 to 11: every measure against the score.
 
     models: architecture, other (not made by noise), glue and the measures, one row for each model.
     """
     title = "Score against each measure; a colour for each architecture, crosses for models not made by noise."
     height = 1.4 * -(-len(measures) // _COLUMNS)
-    return drawing("measures", title, partial(_measures, models, measures), width=PAGE, height=height)
+    return make_figure("measures", title, partial(_draw_measures, models, measures), width=PAGE, height=height)
 
 
-def _measures(models: pd.DataFrame, measures: list[str], figure: Figure) -> None:
+def _draw_measures(models: pd.DataFrame, measures: list[str], figure: Figure) -> None:
     names = list(dict.fromkeys(models["architecture"].dropna()))
     panels = figure.subplots(-(-len(measures) // _COLUMNS), _COLUMNS, squeeze=False).ravel()
     for axes, measure in zip(panels, measures, strict=False):
@@ -63,13 +63,13 @@ def _measures(models: pd.DataFrame, measures: list[str], figure: Figure) -> None
     figure.legend(loc="outside lower center", ncols=len(names))
 
 
-def residuals_picture(residuals: pd.DataFrame) -> Picture:
+def residuals_figure(residuals: pd.DataFrame) -> StudyFigure:
     """Fig. 4: residuals without and with the architecture."""
     title = "Residuals of the regressions on point patchiness, without and with the architecture (Fig. 4)."
-    return drawing("residuals", title, partial(_residuals, residuals), width=PAGE, height=2.2)
+    return make_figure("residuals", title, partial(_draw_residuals, residuals), width=PAGE, height=2.2)
 
 
-def _residuals(residuals: pd.DataFrame, figure: Figure) -> None:
+def _draw_residuals(residuals: pd.DataFrame, figure: Figure) -> None:
     for axes, label in zip(figure.subplots(1, 2, sharey=True), ("alone", "architecture"), strict=True):
         expected = residuals["glue"] - residuals[f"residual_{label}"]
         for (name, some), colour in zip(residuals.groupby("architecture", sort=False), COLOURS, strict=False):
@@ -82,13 +82,13 @@ def _residuals(residuals: pd.DataFrame, figure: Figure) -> None:
     figure.legend(loc="outside lower center", ncols=3)
 
 
-def matrix_picture(matrix: pd.DataFrame) -> Picture:
+def matrix_figure(matrix: pd.DataFrame) -> StudyFigure:
     """Fig. 8: which measures go together. matrix: measure, and a column for each."""
     title = "Pearson's r between the measures (Fig. 8); columns go by the numbers of the rows."
-    return drawing("matrix", title, partial(_matrix, matrix), width=PAGE, height=0.6 + 0.16 * len(matrix))
+    return make_figure("matrix", title, partial(_draw_matrix, matrix), width=PAGE, height=0.6 + 0.16 * len(matrix))
 
 
-def _matrix(matrix: pd.DataFrame, figure: Figure) -> None:
+def _draw_matrix(matrix: pd.DataFrame, figure: Figure) -> None:
     axes = figure.subplots()
     axes.grid(False)
     values = matrix.drop(columns="measure").to_numpy(float)
@@ -100,19 +100,19 @@ def _matrix(matrix: pd.DataFrame, figure: Figure) -> None:
     figure.colorbar(image, ax=axes, pad=0.02, shrink=0.6, label="r").outline.set_visible(False)
 
 
-def sample_picture(samples: pd.DataFrame) -> Picture:
+def sample_figure(samples: pd.DataFrame) -> StudyFigure:
     """Fig. 2: how far ten samples are from the corpus. samples: words, pairs, lengths, one row for each sample."""
     title = (
         "Distance of the frequencies of words, pairs of words and lengths in ten samples to those in all of the text."
     )
-    return drawing("sample", title, partial(_sample, samples))
+    return make_figure("sample", title, partial(_draw_sample, samples))
 
 
-def _sample(samples: pd.DataFrame, figure: Figure) -> None:
+def _draw_sample(samples: pd.DataFrame, figure: Figure) -> None:
     axes = figure.subplots()
-    for place, name in enumerate(("words", "pairs", "lengths")):
-        axes.scatter([place] * len(samples), samples[name], s=10, color=COLOURS[0])
-        axes.scatter([place], [samples[name].iloc[0]], s=24, color=ORANGE, marker="x")
+    for x, name in enumerate(("words", "pairs", "lengths")):
+        axes.scatter([x] * len(samples), samples[name], s=10, color=COLOURS[0])
+        axes.scatter([x], [samples[name].iloc[0]], s=24, color=ORANGE, marker="x")
     axes.set_xticks(range(3), ["words", "pairs of words", "lengths"])
     axes.set_ylim(bottom=0)
     axes.set_ylabel("total variation distance")

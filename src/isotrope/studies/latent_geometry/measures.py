@@ -1,9 +1,10 @@
-"""The measures of the latent-geometry paper on rows, as its authors computed them."""
+"""The rows of the last layer, and the measures of the latent-geometry paper as its authors computed them."""
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,38 @@ from numpy.typing import NDArray
 
 from isotrope.errors import Undefined
 from isotrope.measures import get
+from isotrope.pipeline import Progress
 from isotrope.quantization.cells import Cells
+from isotrope.sources.batch import Batch
+from isotrope.sources.corpora.corpus import open_corpus
+from isotrope.sources.input import Input
+from isotrope.sources.models.load import Loaded
 from isotrope.statistics import Moments, Points, block
 from isotrope.studies.latent_geometry.published import TABLE_2
 
+#: Rows that the authors' figures come from: quantized measures depend on their number.
+MOST_ROWS = 116_667
 
-def space_measures(rows: NDArray[np.floating[Any]], *, seed: int = 0) -> dict[str, float]:
-    """All measures of Table 2 on rows (n, d), in their published variants; each quantizer is trained once.
+#: The corpus beside the authors' files, in the folder of the data: their figures are of WikiText-2 and Penn Treebank.
+CORPUS = Path("wikitext-2") / "valid.txt"
 
-    NaN where one is undefined, as for rows that noise has made too much alike to be told apart by a quantizer.
+
+def read_last_layer(
+    reading: Input, loaded: Loaded, texts: list[str], most: int, progress: Progress
+) -> NDArray[np.floating[Any]]:
+    """Read the token rows of texts, (n, d), with special tokens, and sample `most` of them."""
+    source = reading.over(open_corpus(texts), loaded)
+    source = source.with_progress(lambda done, _: progress("reading texts", done, len(texts)))
+    every = np.concatenate([rows for batch in source.map(Batch.to_numpy) for rows in batch.layers.values()])
+    if len(every) > most:
+        every = every[np.sort(np.random.default_rng(0).choice(len(every), size=most, replace=False))]
+    return every
+
+
+def compute_measures(rows: NDArray[np.floating[Any]], *, seed: int = 0) -> dict[str, float]:
+    """Compute all measures of Table 2 on rows, (n, d), in their published variants; each quantizer is trained once.
+
+    A measure is NaN where it is undefined, as for rows that noise has made too similar for a quantizer.
     """
     usable = block(rows)
     points = Points.of(usable)

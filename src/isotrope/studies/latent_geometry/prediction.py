@@ -10,27 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError
 from isotrope.pipeline import Progress
-from isotrope.sources.batch import Batch
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
 from isotrope.sources.models.load import Loaded
-from isotrope.studies.latent_geometry.measures import space_measures
+from isotrope.studies.latent_geometry.measures import CORPUS, MOST_ROWS, compute_measures, read_last_layer
 from isotrope.studies.latent_geometry.published import TABLE_2
 from isotrope.studies.latent_geometry.published_models import read_models
-from isotrope.studies.latent_geometry.regression import fit, pearson, perturbed_and_others, skill
-from isotrope.studies.representative_sample import SEQUENCES, representative, sequences
-from isotrope.studies.result import plain
+from isotrope.studies.latent_geometry.regression import compute_skill, correlate, fit, split_models
+from isotrope.studies.representative_sample import SEQUENCES, draw_samples, split_sequences
+from isotrope.studies.result import to_plain
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
-    from numpy.typing import NDArray
-
-#: Rows that the authors' figures come from: quantized measures depend on their number.
-ROWS = 116_667
-
-#: The corpus beside the authors' files, in the folder of the data: their figures are of WikiText-2 and Penn Treebank.
-CORPUS = Path("wikitext-2") / "valid.txt"
 
 
 @dataclass(frozen=True)
@@ -73,8 +64,8 @@ class Predictions:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        made: dict[str, Any] = plain(asdict(self))
-        return made
+        data: dict[str, Any] = to_plain(asdict(self))
+        return data
 
 
 def predict_glue(
@@ -91,37 +82,24 @@ def predict_glue(
     data: a folder with `latent_geometry/` (the authors' files) and `wikitext-2/valid.txt`. Corpus, 5,000 sequences,
     116,667 tokens, last layer, special tokens and quantizers are fixed: the figures depend on them.
     """
-    told = progress or (lambda *_: None)
+    progress = progress or (lambda *_: None)
     root = Path(data)
     models = read_models(root / "latent_geometry" if (root / "latent_geometry").is_dir() else root)
     if not (root / CORPUS).is_file():
         raise InputError(
             f"there is no {CORPUS} in {str(root)!r}; the prediction holds for sequences of WikiText-2 only, add it."
         )
-    told("choosing 5,000 sequences", 0, None)
-    texts = representative(sequences(text.text for text in open_corpus(root / CORPUS)), SEQUENCES, seed=seed)[0].texts
+    progress("choosing 5,000 sequences", 0, None)
+    sentences = split_sequences(text.text for text in open_corpus(root / CORPUS))
+    texts = draw_samples(sentences, SEQUENCES, seed=seed)[0].texts
     reading = Input(model=model, text=texts, layers="-1", device=device, batch_size=batch_size)
     loaded = reading.load()
-    rows = last_layer(reading, loaded, texts, ROWS, told)
-    told("quantizing 116,667 rows", 0, None)
-    return predictions(loaded.name, architecture_of(loaded), space_measures(rows, seed=seed), models, rows=len(rows))
+    rows = read_last_layer(reading, loaded, texts, MOST_ROWS, progress)
+    progress("quantizing 116,667 rows", 0, None)
+    return predict(loaded.name, find_architecture(loaded), compute_measures(rows, seed=seed), models, rows=len(rows))
 
 
-def last_layer(
-    reading: Input, loaded: Loaded, texts: list[str], most: int, told: Progress
-) -> NDArray[np.floating[Any]]:
-    """Token rows of texts, at most so many, special tokens among them, (n, d)."""
-    import numpy as np
-
-    source = reading.over(open_corpus(texts), loaded)
-    source = source.with_progress(lambda done, _: told("reading texts", done, len(texts)))
-    every = np.concatenate([rows for found in source.map(Batch.to_numpy) for rows in found.layers.values()])
-    if len(every) > most:
-        every = every[np.sort(np.random.default_rng(0).choice(len(every), size=most, replace=False))]
-    return every
-
-
-def architecture_of(loaded: Loaded) -> str | None:
+def find_architecture(loaded: Loaded) -> str | None:
     """Which of the three architectures that the authors perturbed a model is of, None for another."""
     config = loaded.model.config
     if config.model_type == "roberta":
@@ -131,13 +109,13 @@ def architecture_of(loaded: Loaded) -> str | None:
     return None
 
 
-def predictions(
+def predict(
     model: str, architecture: str | None, values: Mapping[str, float], models: pd.DataFrame, *, rows: int
 ) -> Predictions:
     """The predictions for a model whose measures are known; models: see `read_models`."""
     import pandas as pd
 
-    perturbed, others = perturbed_and_others(models)
+    perturbed, others = split_models(models)
     new = pd.DataFrame([{**values, "architecture": architecture}])
     made, warnings = [], []
     for name in TABLE_2:
@@ -153,7 +131,7 @@ def predictions(
                 f"{name} is {values[name]:.4g} here and {seen.min():.4g} to {seen.max():.4g} in the models that the "
                 "regression has seen: do not use its prediction."
             )
-        by = {a: pearson(perturbed[perturbed["architecture"] == a], name)["r"] for a in ("BERT-small", "RoBERTa")}
+        by = {a: correlate(perturbed[perturbed["architecture"] == a], name)["r"] for a in ("BERT-small", "RoBERTa")}
         made.append(
             Prediction(
                 measure=name,
@@ -167,7 +145,7 @@ def predictions(
                 r2=fitted.r2,
                 r_bert_small=by["BERT-small"],
                 r_roberta=by["RoBERTa"],
-                error=math.sqrt(skill(fitted, others)["mse"]),
+                error=math.sqrt(compute_skill(fitted, others)["mse"]),
             )
         )
     guess = float(perturbed["glue"].mean())
@@ -175,9 +153,9 @@ def predictions(
         warnings.insert(
             0, "the model is none of BERT-small, BERT-base and RoBERTa: the regressions have seen nothing like it."
         )
-    if rows < ROWS:
+    if rows < MOST_ROWS:
         warnings.insert(
-            0, f"the sequences have {rows:,} tokens here, the calibration {ROWS:,}: quantized measures differ."
+            0, f"the sequences have {rows:,} tokens here, the calibration {MOST_ROWS:,}: quantized measures differ."
         )
     y = others["glue"].to_numpy(float)
     return Predictions(

@@ -42,23 +42,23 @@ class Fit:
 
     def predict(self, frame: pd.DataFrame) -> Vector:
         """The averages that the fit expects of models."""
-        return np.asarray(design(frame, self.terms, self.architectures) @ self.coefficients)
+        return np.asarray(build_design(frame, self.terms, self.architectures) @ self.coefficients)
 
     def interval(self, frame: pd.DataFrame, level: float = 0.95) -> tuple[Vector, Vector]:
         """Ends of the prediction interval of one new model each, by Student's t."""
-        x = design(frame, self.terms, self.architectures)
+        x = build_design(frame, self.terms, self.architectures)
         spread = self.deviation * np.sqrt(1.0 + np.einsum("ij,jk,ik->i", x, self.inverse, x))
         reach = stats.t.ppf((1 + level) / 2, self.n - len(self.coefficients)) * spread
         middle = x @ self.coefficients
         return middle - reach, middle + reach
 
 
-def design(frame: pd.DataFrame, terms: Sequence[str], architectures: Sequence[str] = ()) -> NDArray[np.float64]:
+def build_design(frame: pd.DataFrame, terms: Sequence[str], architectures: Sequence[str] = ()) -> NDArray[np.float64]:
     """The columns of a regression: 1, and each term: a measure, a power `eee^2`, a product `eee*vrm`, `architecture`.
 
     >>> import pandas as pd
     >>> models = pd.DataFrame({"eee": [2.0, 3.0], "architecture": ["RoBERTa", "BERT"]})
-    >>> design(models, ["eee", "eee^2", "architecture"], ["BERT", "RoBERTa"]).tolist()
+    >>> build_design(models, ["eee", "eee^2", "architecture"], ["BERT", "RoBERTa"]).tolist()
     [[1.0, 2.0, 4.0, 1.0], [1.0, 3.0, 9.0, 0.0]]
     """
     columns = [np.ones(len(frame))]
@@ -81,9 +81,9 @@ def fit(frame: pd.DataFrame, terms: Sequence[str]) -> Fit:
     >>> fitted.coefficients.round(9).tolist(), round(fitted.r2, 9)
     ([1.0, 2.0], 1.0)
     """
-    usable = frame.dropna(subset=["glue", *_names(terms)])
+    usable = frame.dropna(subset=["glue", *_list_columns(terms)])
     architectures = tuple(dict.fromkeys(usable["architecture"])) if "architecture" in terms else ()
-    x, y = design(usable, terms, architectures), usable["glue"].to_numpy(float)
+    x, y = build_design(usable, terms, architectures), usable["glue"].to_numpy(float)
     if len(usable) <= x.shape[1]:
         raise InputError(f"a regression on {', '.join(terms)} needs more than {x.shape[1]} models, got {len(usable)}.")
     coefficients = np.linalg.lstsq(x, y, rcond=None)[0]
@@ -95,12 +95,12 @@ def fit(frame: pd.DataFrame, terms: Sequence[str]) -> Fit:
     return Fit(tuple(terms), architectures, coefficients, len(y), r2, deviation, np.linalg.pinv(x.T @ x))
 
 
-def _names(terms: Sequence[str]) -> list[str]:
+def _list_columns(terms: Sequence[str]) -> list[str]:
     """The columns that terms are made of."""
     return list(dict.fromkeys(name for term in terms for name in term.split("^")[0].split("*")))
 
 
-def pearson(frame: pd.DataFrame, measure: str) -> dict[str, Any]:
+def correlate(frame: pd.DataFrame, measure: str) -> dict[str, Any]:
     """r of a measure with GLUE over the models that have both, its 95 % interval by Fisher's z, and n."""
     usable = frame.dropna(subset=["glue", measure])
     if len(usable) < 4 or usable[measure].nunique() < 2:
@@ -110,27 +110,27 @@ def pearson(frame: pd.DataFrame, measure: str) -> dict[str, Any]:
     return {"r": float(found.statistic), "low": float(ends.low), "high": float(ends.high), "n": len(usable)}
 
 
-def skill(fitted: Fit, others: pd.DataFrame) -> dict[str, float]:
+def compute_skill(fitted: Fit, others: pd.DataFrame) -> dict[str, float]:
     """MSE on other models, and what their own mean as a guess would give there."""
-    usable = others.dropna(subset=["glue", *(name for name in _names(fitted.terms) if name != "architecture")])
+    usable = others.dropna(subset=["glue", *(name for name in _list_columns(fitted.terms) if name != "architecture")])
     if not len(usable):
         return {"mse": math.nan, "variance": math.nan}
     y = usable["glue"].to_numpy(float)
     return {"mse": float(np.mean((y - fitted.predict(usable)) ** 2)), "variance": float(y.var())}
 
 
-def perturbed_and_others(models: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def split_models(models: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The perturbed models that were measured, which regressions are fitted to, and the others."""
     return models[~models["other"]].dropna(subset=["glue", "eee"]), models[models["other"]]
 
 
-def regressions(models: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
+def fit_all(models: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     """R² on the perturbed models and MSE on the others, for each measure: alone, with architecture, with its square,
     and for some two of them together, without and with their product; what has too few models is left out.
     """
     import pandas as pd
 
-    perturbed, others = perturbed_and_others(models)
+    perturbed, others = split_models(models)
     plans: dict[str, list[str]] = {}
     for name in measures:
         plans |= {name: [name], f"{name} + architecture": [name, "architecture"]}
@@ -144,14 +144,14 @@ def regressions(models: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
             fitted = fit(perturbed, terms)
         except InputError:
             continue
-        rows.append({"regression": name, "n": fitted.n, "r2": fitted.r2} | skill(fitted, others))
+        rows.append({"regression": name, "n": fitted.n, "r2": fitted.r2} | compute_skill(fitted, others))
     frame: pd.DataFrame = pd.DataFrame(rows, columns=["regression", "n", "r2", "mse", "variance"])
     return frame
 
 
-def guesses(models: pd.DataFrame) -> dict[str, float]:
+def score_guesses(models: pd.DataFrame) -> dict[str, float]:
     """MSE of plain guesses of the other models: the mean of the perturbed ones, and their own."""
-    perturbed, others = perturbed_and_others(models)
+    perturbed, others = split_models(models)
     y = others["glue"].dropna().to_numpy(float)
     if not len(y):
         return {"training mean": math.nan, "their own mean": math.nan}
@@ -159,11 +159,11 @@ def guesses(models: pd.DataFrame) -> dict[str, float]:
     return {"training mean": float(np.mean((y - mean) ** 2)), "their own mean": float(y.var())}
 
 
-def residuals(models: pd.DataFrame, measure: str = PATCHINESS) -> pd.DataFrame:
+def compute_residuals(models: pd.DataFrame, measure: str = PATCHINESS) -> pd.DataFrame:
     """Residuals of the regressions on one measure without and with the architecture (Fig. 4)."""
     import pandas as pd
 
-    perturbed = perturbed_and_others(models)[0].dropna(subset=[measure])
+    perturbed = split_models(models)[0].dropna(subset=[measure])
     columns: dict[str, Any] = {name: perturbed[name] for name in ("model", "architecture", "glue", measure)}
     for label, terms in (("alone", [measure]), ("architecture", [measure, "architecture"])):
         columns[f"residual_{label}"] = perturbed["glue"].to_numpy(float) - fit(perturbed, terms).predict(perturbed)

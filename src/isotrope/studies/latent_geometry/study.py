@@ -15,23 +15,36 @@ from isotrope.finetuning.settings import Training
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.models.load import EMBEDDED, Loaded
 from isotrope.studies.finetuning_plan import FineTuning
-from isotrope.studies.latent_geometry.changed_models import CHECKPOINT, FOREIGN, OTHERS, ROWS, WEIGHTS, Case, cases
-from isotrope.studies.latent_geometry.figures import sample_picture
-from isotrope.studies.latent_geometry.measures import space_measures
-from isotrope.studies.latent_geometry.noise_results import of_all_models, of_one_model
-from isotrope.studies.latent_geometry.prediction import CORPUS, last_layer
-from isotrope.studies.latent_geometry.prediction import ROWS as MOST_ROWS
+from isotrope.studies.latent_geometry.changed_models import (
+    CHECKPOINT,
+    FOREIGN,
+    OTHERS,
+    ROWS,
+    WEIGHTS,
+    Case,
+    add_row_noise,
+    check_widths,
+    list_cases,
+)
+from isotrope.studies.latent_geometry.figures import sample_figure
+from isotrope.studies.latent_geometry.measures import CORPUS, MOST_ROWS, compute_measures, read_last_layer
+from isotrope.studies.latent_geometry.noise_results import compare_levels, compare_models
 from isotrope.studies.latent_geometry.published import TABLE_2
-from isotrope.studies.latent_geometry.published_models import correlations, published_regressions, read_models, table_2
-from isotrope.studies.latent_geometry.weight_noise import noisy_rows, refuse_width
-from isotrope.studies.options import Options
-from isotrope.studies.representative_sample import SEQUENCES, Representative, representative, sequences
+from isotrope.studies.latent_geometry.published_models import (
+    read_models,
+    repeat_correlations,
+    repeat_regressions,
+    repeat_table_2,
+)
+from isotrope.studies.options import CommonOptions, Options, to_file_name
+from isotrope.studies.representative_sample import SEQUENCES, TextSample, draw_samples, split_sequences
 from isotrope.studies.result import Claim, Study, Table
-from isotrope.studies.runner import Made, Task, carry_out, finished, slug
-from isotrope.studies.transformer_block import number_of_blocks
+from isotrope.studies.runner import Experiment, Results, load_part, run_study
+from isotrope.studies.transformer_block import count_blocks
 
 if TYPE_CHECKING:
     import pandas as pd
+    from typing_extensions import Unpack
 
 PAPER = "Marbut, Chandler and Wheeler, Exploring the Latent Geometry of Transformer Models (GLUE from geometry)"
 
@@ -42,30 +55,34 @@ _QUICK_LEVELS = (0.0, 0.05, 0.2, 1.0)
 #: Sequences and rows of a quick study.
 _QUICK_SEQUENCES, _QUICK_ROWS = 300, 3_000
 
-#: Gives samples of the text, drawn once.
-Draw: TypeAlias = Callable[[], list[Representative]]
+#: Draws samples of the text once, and returns them.
+DrawSamples: TypeAlias = Callable[[], list[TextSample]]
 
 
 @dataclass(frozen=True)
-class _Noise:
-    """What the parts of one study share: its options, its sample, its models and how they are fine-tuned."""
+class _Protocol:
+    """What the experiments of one study share: options, samples of the text, models and fine-tuning."""
 
     options: Options
-    drawn: Draw
+    samples: DrawSamples
     load: Callable[[str], Loaded]
     foreign: str | None
     plan: FineTuning
 
     def scores(self, case: Case) -> bool:
-        """Whether a changed model is fine-tuned: in a quick study only those that correlations and guesses are over."""
-        return bool(self.plan.names) and case.scored and (not self.options.quick or case.kind in (WEIGHTS, *OTHERS))
+        """Whether a changed model is fine-tuned; a quick study leaves out those that no correlation needs."""
+        needed = not self.options.quick or case.kind in (WEIGHTS, *OTHERS)
+        return bool(self.plan.names) and case.can_score and needed
+
+    def change(self, model: str, case: Case) -> Loaded:
+        """Make a changed model."""
+        other = self.load(self.foreign) if case.kind == FOREIGN and self.foreign is not None else None
+        return case.apply(self.load(model), other)
 
 
 def latent_geometry(
     *,
     output: str | Path,
-    models: Sequence[str | Path] = (),
-    text: str | Path | Sequence[str] | None = None,
     data: str | Path | None = None,
     tasks: Sequence[str] | None = None,
     levels: Sequence[float] | None = None,
@@ -76,149 +93,160 @@ def latent_geometry(
     epochs: int = Training.epochs,
     learning_rate: float = Training.learning_rate,
     max_length: int = Training.max_length,
-    quick: bool = False,
-    seed: int = 0,
-    batch_size: int | None = None,
-    device: str = "auto",
-    resume: bool = False,
-    progress: Any = None,
-    say: Any = None,
+    **common: Unpack[CommonOptions],
 ) -> Study:
-    """Table 2 from the authors' files, and the models with more and more noise: measured, fine-tuned and correlated.
+    """Table 2 from the authors' files, and models with increasing noise: measured, fine-tuned and correlated.
 
-    data: a folder with `latent_geometry/` and, for scores, `glue/`. text: of the sequences. tasks: of GLUE, by default
-    all that are there; none of them where the list is empty. levels: shares of noise; seeds: so many from `seed` on, of
-    noise and of training. foreign: a model of the same width whose input embeddings the models get once. others:
-    checkpoints of the models' kinds and widths, taken as they are. train_rows, epochs, learning_rate, max_length: of
-    fine-tuning.
+    Args:
+        output: the folder for tables, figures and runs.
+        data: a folder with `latent_geometry/` and, for scores, `glue/`.
+        tasks: tasks of GLUE; None for all that the data holds, an empty list for none.
+        levels: shares of noise.
+        seeds: the number of seeds of noise and of training, from `seed` on.
+        foreign: a model of the same width whose input embeddings each model gets once.
+        others: checkpoints of the models' types and widths, used unchanged.
+        train_rows: the most training rows of a task.
+        epochs: the most epochs of fine-tuning.
+        learning_rate: of fine-tuning.
+        max_length: the most tokens of a text in fine-tuning.
+        common: the options of every study, see `isotrope.studies.options.Options`.
+
+    References:
+        Marbut, Chandler and Wheeler, Exploring the Latent Geometry of Transformer Models.
     """
-    chosen = _shares(levels if levels is not None else _QUICK_LEVELS if quick else LEVELS)
-    if seeds < 1 or not chosen:
-        raise InputError(f"got {seeds} seeds and {len(chosen)} levels, expected at least one of each.")
-    options = Options.among(locals())
+    options = Options(output=output, data=data, **common)
+    shares = _sort_levels(levels if levels is not None else _QUICK_LEVELS if options.quick else LEVELS)
+    if seeds < 1 or not shares:
+        raise InputError(f"got {seeds} seeds and {len(shares)} levels, expected at least one of each.")
     folder = options.data_folder("latent_geometry")
-    plan = FineTuning.planned(options, tasks, train_rows, epochs, learning_rate, max_length)
-    noise = _Noise(
+    protocol = _Protocol(
         options,
-        cache(partial(_drawn, options)),
+        cache(partial(_draw_samples, options)),
         lru_cache(maxsize=2)(lambda name: pretrained(None if name == EMBEDDED else name, device=options.device)),
         None if foreign is None else str(foreign),
-        plan,
+        FineTuning.from_options(options, tasks, train_rows, epochs, learning_rate, max_length),
     )
-    todo = [
-        Task("published table 2", lambda: table_2(read_models(folder))),
-        Task("published regressions", lambda: published_regressions(read_models(folder))),
-        Task("published correlations", lambda: correlations(read_models(folder))),
-        Task("sample", partial(_sample, noise.drawn)),
+    numbers = range(options.seed, options.seed + (1 if options.quick else seeds))
+    cases = _list_all_cases(protocol, shares, numbers)
+    kinds = {model: model for model in options.names}
+    kinds |= _find_kinds(protocol, [str(other).rstrip("/") for other in others])
+    cases |= {other: [Case(CHECKPOINT, math.nan, options.seed)] for other in kinds if other not in cases}
+    experiments = [
+        Experiment("published table 2", lambda: repeat_table_2(read_models(folder))),
+        Experiment("published regressions", lambda: repeat_regressions(read_models(folder))),
+        Experiment("published correlations", lambda: repeat_correlations(read_models(folder))),
+        Experiment("sample", partial(_describe_samples, protocol.samples)),
+        *_list_experiments(protocol, cases, kinds),
     ]
-    numbers = range(seed, seed + (1 if quick else seeds))
-    changed = {
-        model: cases(chosen, numbers, number_of_blocks(noise.load(model)), foreign=foreign is not None)
-        for model in options.names
-    }
-    if noise.foreign is not None:
-        for model in options.names:
-            refuse_width(noise.load(model), noise.load(noise.foreign))
-    kinds = {model: model for model in options.names} | _kinds(noise, [str(other).rstrip("/") for other in others])
-    changed |= {other: [Case(CHECKPOINT, math.nan, seed)] for other in kinds if other not in changed}
-    for model, some in changed.items():
+    settings = {"levels": shares, "seeds": len(numbers), "foreign": protocol.foreign}
+    settings |= {"others": sorted(cases.keys() - set(options.names))} if others else {}
+    settings |= protocol.plan.settings()
+    return run_study("latent-geometry", PAPER, experiments, options, settings, partial(_announce, protocol, cases))
+
+
+def _list_all_cases(protocol: _Protocol, levels: Sequence[float], seeds: Sequence[int]) -> dict[str, list[Case]]:
+    """The cases of each model; raises an error where the foreign embeddings do not fit."""
+    foreign, cases = protocol.foreign, {}
+    for model in protocol.options.names:
+        cases[model] = list_cases(levels, seeds, count_blocks(protocol.load(model)), foreign=foreign is not None)
+    if foreign is not None:
+        for model in protocol.options.names:
+            check_widths(protocol.load(model), protocol.load(foreign))
+    return cases
+
+
+def _list_experiments(protocol: _Protocol, cases: dict[str, list[Case]], kinds: dict[str, str]) -> list[Experiment]:
+    """The experiments with our own models: each case measured and scored, then compared."""
+    experiments = []
+    for model, some in cases.items():
         for case in some:
-            todo.append(Task(f"{model} {case.name}", partial(_measured, noise, model, case)))
-            if noise.scores(case):
-                todo.append(Task(f"{model} {case.name} glue", partial(_fine_tuned, noise, model, case)))
-        if model in options.names:
-            todo.append(Task(f"{model} noise", partial(_noisy, noise, model, some)))
-    if noise.plan.names:
-        todo.append(Task("own models", partial(_own, noise, changed, kinds)))
+            name = f"{model} {case.name}"
+            experiments.append(Experiment(name, partial(_measure_case, protocol, model, case)))
+            if protocol.scores(case):
+                experiments.append(Experiment(f"{name} glue", partial(_score_case, protocol, model, case)))
+        if model in protocol.options.names:
+            experiments.append(Experiment(f"{model} noise", partial(_compare_levels, protocol, model, some)))
+    if protocol.plan.names:
+        experiments.append(Experiment("own models", partial(_compare_models, protocol, cases, kinds)))
     else:
-        told = "no model was fine-tuned: there is no glue folder in the data, or no task was asked for."
-        todo.append(Task("without scores", lambda: Made((), [Claim("note", told, "Table 2")])))
-    more = {"others": sorted(changed.keys() - set(options.names))} if others else {}
-    settings = options.settings(levels=chosen, seeds=len(numbers), foreign=noise.foreign) | more | plan.settings()
-    first = partial(_announce, noise, changed)
-    return carry_out(
-        "latent-geometry", PAPER, todo, settings, options.folder, resume=resume, progress=options.progress, first=first
-    )
+        text = "no model was fine-tuned: there is no glue folder in the data, or no task was asked for."
+        experiments.append(Experiment("without scores", lambda: Results((), [Claim("note", text, "Table 2")])))
+    return experiments
 
 
-def _shares(levels: Sequence[float]) -> list[float]:
-    """Shares of noise in order, each once."""
+def _sort_levels(levels: Sequence[float]) -> list[float]:
+    """Sort the shares of noise, without duplicates."""
     for level in levels:
         if not 0.0 <= level <= 1.0:
             raise InputError(f"the share of noise is {level:g}, expected 0 to 1.")
     return sorted(set(levels))
 
 
-def _announce(noise: _Noise, changed: dict[str, list[Case]]) -> None:
+def _announce(protocol: _Protocol, cases: dict[str, list[Case]]) -> None:
     """Say how long measuring and fine-tuning will take."""
-    options = noise.options
-    most, rows = sum(map(len, changed.values())) / len(changed), _QUICK_ROWS if options.quick else MOST_ROWS
-    options.announce(",".join(TABLE_2), most, sample=rows, layers="-1", text=noise.drawn()[0].texts)
-    times = {model: sum(map(noise.scores, some)) for model, some in changed.items()}
-    noise.plan.announce(options, noise.load, times)
+    options = protocol.options
+    most, rows = sum(map(len, cases.values())) / len(cases), _QUICK_ROWS if options.quick else MOST_ROWS
+    options.announce(",".join(TABLE_2), most, sample=rows, layers="-1", text=protocol.samples()[0].texts)
+    times = {model: sum(map(protocol.scores, some)) for model, some in cases.items()}
+    protocol.plan.announce(options, protocol.load, times)
 
 
-def _drawn(options: Options) -> list[Representative]:
-    """Ten samples of the text's sequences; without a text that of WikiText-2, where the data has it."""
+def _draw_samples(options: Options) -> list[TextSample]:
+    """Draw ten samples of the sequences of the text; without a text, of WikiText-2 if the data has it."""
     root, text = options.data_root, options.text
     if text is None and root is not None and (Path(root) / CORPUS).is_file():
         text = Path(root) / CORPUS
-    every = sequences(one.text for one in open_corpus(text))
+    every = split_sequences(one.text for one in open_corpus(text))
     count = min(_QUICK_SEQUENCES if options.quick else SEQUENCES, len(every))
-    return representative(every, count, seed=options.seed)
+    return draw_samples(every, count, seed=options.seed)
 
 
-def _sample(drawn: Draw) -> Made:
+def _describe_samples(draw: DrawSamples) -> Results:
     """Fig. 2: how near ten samples are to the corpus."""
     import pandas as pd
 
-    samples = drawn()
+    samples = draw()
     count = len(samples[0].texts)
     rows = [{"words": s.words, "pairs": s.pairs, "lengths": s.lengths, "all": s.distance} for s in samples]
     title = f"Total variation distance of ten samples of {count:,} sequences to all of the text (Fig. 2)"
     text = f"the samples are of {count:,} sequences; the paper draws {SEQUENCES:,}."
     claims = [Claim("note", text, "Section 3.2")] if count != SEQUENCES else []
     frame = pd.DataFrame(rows)
-    return Made([Table("sample", title, frame)], claims, [sample_picture(frame)])
+    return Results([Table("sample", title, frame)], claims, [sample_figure(frame)])
 
 
-def _changed(noise: _Noise, model: str, case: Case) -> Loaded:
-    other = noise.load(noise.foreign) if case.kind == FOREIGN and noise.foreign is not None else None
-    return case.of(noise.load(model), other)
-
-
-def _measured(noise: _Noise, model: str, case: Case) -> Made:
+def _measure_case(protocol: _Protocol, model: str, case: Case) -> Results:
     """One changed model: all measures of its last layer."""
     import pandas as pd
 
-    options, title = noise.options, "One changed model: its measures"
+    options, title = protocol.options, "One changed model: its measures"
     row: dict[str, Any] = {"model": model} | asdict(case)
     twin = replace(case, seed=options.seed)
     if case.level == 0 and case != twin:  # without noise all seeds have one space
-        frame = finished(options.folder, f"{model} {twin.name}").tables[0].frame
-        return Made([Table("measured", title, frame.assign(seed=case.seed))])
+        frame = load_part(options.folder, f"{model} {twin.name}").tables[0].frame
+        return Results([Table("measured", title, frame.assign(seed=case.seed))])
     reading = options.input(model, layers="-1")
-    told, most = options.progress or (lambda *_: None), _QUICK_ROWS if options.quick else MOST_ROWS
-    rows = last_layer(reading, _changed(noise, model, case), noise.drawn()[0].texts, most, told)
+    progress, most = options.progress or (lambda *_: None), _QUICK_ROWS if options.quick else MOST_ROWS
+    rows = read_last_layer(reading, protocol.change(model, case), protocol.samples()[0].texts, most, progress)
     if case.kind == ROWS:
-        rows = noisy_rows(rows, case.level, case.seed)
-    row |= {"n": len(rows)} | space_measures(rows, seed=options.seed)
-    return Made([Table("measured", title, pd.DataFrame([row]))])
+        rows = add_row_noise(rows, case.level, case.seed)
+    row |= {"n": len(rows)} | compute_measures(rows, seed=options.seed)
+    return Results([Table("measured", title, pd.DataFrame([row]))])
 
 
-def _fine_tuned(noise: _Noise, model: str, case: Case) -> Made:
+def _score_case(protocol: _Protocol, model: str, case: Case) -> Results:
     """One changed model fine-tuned on each task; finished tasks are kept, so that a stopped one goes on."""
     import pandas as pd
 
-    options, name = noise.options, f"{model} {case.name}"
-    how = asdict(noise.plan.training) | {"seeds": 1, "seed": case.seed, "methods": ()}
-    folder = options.folder / "glue" / slug(name)
+    options, name = protocol.options, f"{model} {case.name}"
+    how = asdict(protocol.plan.training) | {"seeds": 1, "seed": case.seed, "methods": ()}
+    folder = options.folder / "glue" / to_file_name(name)
     scores: dict[str, float] = {}
     claims = []
-    for task in noise.plan.names:
+    for task in protocol.plan.names:
         try:
             found = evaluate_glue(
-                model=_changed(noise, model, case),
+                model=protocol.change(model, case),
                 data=options.data_root,
                 tasks=[task],
                 output=folder,
@@ -233,18 +261,18 @@ def _fine_tuned(noise: _Noise, model: str, case: Case) -> Made:
             claims.append(Claim("note", f"{name} could not be fine-tuned on {task}: {error}", "Fig. 1"))
     row: dict[str, Any] = {f"score_{task}": score for task, score in scores.items()}
     row["glue"] = sum(scores.values()) / len(scores)
-    return Made([Table("scores", f"{name}: scores on GLUE tasks and their mean", pd.DataFrame([row]))], claims)
+    return Results([Table("scores", f"{name}: scores on GLUE tasks and their mean", pd.DataFrame([row]))], claims)
 
 
-def _joined(noise: _Noise, model: str, some: Sequence[Case]) -> pd.DataFrame:
+def _join_cases(protocol: _Protocol, model: str, some: Sequence[Case]) -> pd.DataFrame:
     """A row for each changed model of one: model, kind, level, seed, block, n, measures, scores and their mean."""
     import pandas as pd
 
     parts = []
     for case in some:
-        frame = finished(noise.options.folder, f"{model} {case.name}").tables[0].frame
-        if noise.scores(case):
-            scores = finished(noise.options.folder, f"{model} {case.name} glue").tables[0].frame
+        frame = load_part(protocol.options.folder, f"{model} {case.name}").tables[0].frame
+        if protocol.scores(case):
+            scores = load_part(protocol.options.folder, f"{model} {case.name} glue").tables[0].frame
             frame = pd.concat([frame, scores], axis=1)
         parts.append(frame)
     every = pd.concat(parts, ignore_index=True)
@@ -253,32 +281,32 @@ def _joined(noise: _Noise, model: str, some: Sequence[Case]) -> pd.DataFrame:
     return joined
 
 
-def _noisy(noise: _Noise, model: str, some: Sequence[Case]) -> Made:
-    return of_one_model(model, _joined(noise, model, some))
+def _compare_levels(protocol: _Protocol, model: str, some: Sequence[Case]) -> Results:
+    return compare_levels(model, _join_cases(protocol, model, some))
 
 
-def _own(noise: _Noise, changed: dict[str, list[Case]], kinds: dict[str, str]) -> Made:
+def _compare_models(protocol: _Protocol, cases: dict[str, list[Case]], kinds: dict[str, str]) -> Results:
     import pandas as pd
 
-    every = [_joined(noise, m, some).assign(architecture=kinds[m]) for m, some in changed.items()]
-    return of_all_models(pd.concat(every, ignore_index=True))
+    every = [_join_cases(protocol, m, some).assign(architecture=kinds[m]) for m, some in cases.items()]
+    return compare_models(pd.concat(every, ignore_index=True))
 
 
-def _kinds(noise: _Noise, others: Sequence[str]) -> dict[str, str]:
-    """For each other checkpoint the model that it is of the kind and width of."""
-    names = noise.options.names
-    if len({slug(name) for name in (*names, *others)}) < len(names) + len(others):
+def _find_kinds(protocol: _Protocol, others: Sequence[str]) -> dict[str, str]:
+    """Find for each other checkpoint the model of the same type and width."""
+    names = protocol.options.names
+    if len({to_file_name(name) for name in (*names, *others)}) < len(names) + len(others):
         raise InputError(
             f"the checkpoints {', '.join(others)} do not all have names of their own; rename or drop some."
         )
-    shapes = {_shape(noise.load(name)): name for name in reversed(names)}
+    shapes = {_shape(protocol.load(name)): name for name in reversed(names)}
     for other in others:
-        if _shape(noise.load(other)) not in shapes:
+        if _shape(protocol.load(other)) not in shapes:
             raise InputError(
                 f"{other} is of another kind or width than {', '.join(names)}, so that no regression is for it; "
                 "name a checkpoint like one of the models."
             )
-    return {other: shapes[_shape(noise.load(other))] for other in others}
+    return {other: shapes[_shape(protocol.load(other))] for other in others}
 
 
 def _shape(loaded: Loaded) -> tuple[str, int]:

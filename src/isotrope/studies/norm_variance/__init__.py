@@ -1,9 +1,5 @@
 """The norm and variance study (Yamagiwa and Shimodaira 2024)."""
 
-from typing import Any
+from isotrope.studies.norm_variance.study import PAPER, norm_variance
 
-from isotrope.deprecation import resolve_moved
-
-
-def __getattr__(name: str) -> Any:
-    return resolve_moved(__name__, name)
+__all__ = ["PAPER", "norm_variance"]

@@ -1,12 +1,12 @@
-"""What the tables of the norm-variance study say about the paper's claims."""
+"""Claims of Yamagiwa and Shimodaira 2024, judged by the tables of the norm-variance study."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
-from scipy import stats
-
 from isotrope.measures.token_window import FEWEST
+from isotrope.studies.claims import depth_correlation
 from isotrope.studies.result import Claim
 
 if TYPE_CHECKING:
@@ -26,17 +26,17 @@ def decomposition_claims(frame: pd.DataFrame) -> list[Claim]:
     """The identity, and how the shares change with depth (Figs. 5 and 6)."""
     worst = float(frame["residual"].max())
     said = f"Q = M + V_W + V_B holds to {worst:.1e} of Q in every layer."
-    claims = [Claim("agrees" if worst <= EXACT else "contradicts", said, "Eq. 13", worst, 0.0)]
+    claims = [Claim.judge(worst <= EXACT, said, "Eq. 13", worst, 0.0)]
     for column, what, where in (
         ("mean_share_window", "M/Q rises with depth", "Fig. 5"),
         ("within_of_variance_window", "V_W/V rises with depth", "Fig. 6"),
     ):
         values = frame[column]
-        if len(frame) < 3 or values.isna().any() or values.nunique() < 2:
+        rho = depth_correlation(values)
+        if math.isnan(rho):
             continue
-        rho = float(stats.spearmanr(range(len(frame)), values).statistic)
         ends = f"from {values.iloc[0]:.3f} to {values.iloc[-1]:.3f}, rank correlation with depth {rho:.2f}"
-        claims.append(Claim("agrees" if rho > 0.5 else "contradicts", f"{what}: {ends}.", where, rho, 1.0))
+        claims.append(Claim.judge(rho > 0.5, f"{what}: {ends}.", where, rho, 1.0))
     return claims
 
 
@@ -57,21 +57,20 @@ def trade_off_claims(frame: pd.DataFrame, *, post_norm: bool) -> list[Claim]:
         agrees = low - _NEAR <= value <= high + _NEAR if low == low else abs(ours - value) <= _NEAR
         text = (
             f"{'lowest' if lowest else 'highest'} {word} of V on M is {ours:.3f} ({low:.3f} to {high:.3f}) in layer "
-            f"{_layer(best)}; the paper finds about {value:g} for {kind} models, on BookCorpus."
+            f"{_format_layer(best)}; the paper finds about {value:g} for {kind} models, on BookCorpus."
         )
-        claims.append(Claim("agrees" if agrees else "contradicts", text, "Figs. 2 and 4", float(ours), value))
+        claims.append(Claim.judge(agrees, text, "Figs. 2 and 4", float(ours), value))
     place = int(usable["squared_norm_variation"].to_numpy().argmin())
     inner = 0 < place < len(usable) - 1
     least = usable.iloc[place]
-    text = f"the C.V. of Q is least ({least['squared_norm_variation']:.3f}) in layer {_layer(least)} of {len(usable)}"
-    claims.append(
-        Claim("agrees" if inner else "contradicts", f"{text}; the paper: in the intermediate layers.", "Fig. 4")
-    )
+    value, layer = least["squared_norm_variation"], _format_layer(least)
+    text = f"the C.V. of Q is least ({value:.3f}) in layer {layer} of {len(usable)}"
+    claims.append(Claim.judge(inner, f"{text}; the paper: in the intermediate layers.", "Fig. 4"))
     return claims
 
 
-def _layer(row: pd.Series[Any]) -> str:
-    """A layer's name; a row of numbers has made it one with a fraction."""
+def _format_layer(row: pd.Series[Any]) -> str:
+    """The name of a layer, without the fraction that a row of numbers gave it."""
     return str(row["layer"]).removesuffix(".0")
 
 
@@ -84,7 +83,7 @@ def frequency_claims(frame: pd.DataFrame) -> list[Claim]:
         layers = ", ".join(map(str, against["layer"]))
         text = f"log {letter} {word} with frequency in {len(usable) - len(against)} of {len(usable)} layers"
         text += f", not in {layers}." if layers else "."
-        claims.append(Claim("contradicts" if layers else "agrees", text, "Fig. 17"))
+        claims.append(Claim.judge(not layers, text, "Fig. 17"))
     return claims
 
 
@@ -100,4 +99,29 @@ def word_claims(frame: pd.DataFrame) -> list[Claim]:
         "last; the paper: smaller, and less so in deep layers."
     )
     agrees = first < 1 and abs(1 - last) < abs(1 - first)
-    return [Claim("agrees" if agrees else "contradicts", text, "Fig. 22", float(first))]
+    return [Claim.judge(agrees, text, "Fig. 22", float(first))]
+
+
+def post_norm_claims(frame: pd.DataFrame) -> list[Claim]:
+    """Whether Q is the squared length that the norm of a layer gives, and how its C.V. falls (Appendix I)."""
+    covered = frame[frame["predicted Q"].notna()]
+    where = "Appendix I"
+    if not len(covered):
+        text = "no layer's rows come out of a norm, so that the post-LN argument does not apply."
+        return [Claim("note", text, where)]
+    ratio = covered["mean Q"] / covered["predicted Q"]
+    far = float((ratio - 1).abs().max())
+    what = (
+        f"Q is {ratio.min():.3f} to {ratio.max():.3f} times ‖γ‖² + ‖β‖² in the {len(covered)} layers that a norm closes"
+    )
+    exponents = covered["exponent"].dropna()
+    claims = [Claim.judge(far < 0.05, f"{what}; the paper expects about 1.", where, far, 0.0)]
+    if len(exponents):
+        mean = float(exponents.mean())
+        falls = -0.65 < mean < -0.35
+        text = (
+            f"the C.V. of Q over types of n₀ occurrences or more goes with n₀ to the power {mean:.2f} on average over "
+            f"these layers; the paper's bound falls with −0.5."
+        )
+        claims.append(Claim.judge(falls, text, where, mean, -0.5))
+    return claims

@@ -7,38 +7,37 @@ from typing import TYPE_CHECKING
 
 from isotrope.drawing.style import COLOURS, GREY, PAGE
 from isotrope.errors import InputError
-from isotrope.studies.figures import Picture, by_layer, drawing
+from isotrope.studies.figures import StudyFigure, layer_figure, make_figure
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-#: Figures of a scan that answer the paper's.
-OF_RUN = {
+#: Figures of a run that correspond to those of the paper, by experiment.
+RUN_FIGURES = {
     "layers": ("norm-variance", "norm-variance-layers", "norm-variance-tokens", "variance-shares", "squared-norms"),
     "frequency": ("frequency", "frequency-layers", "frequency-slopes", "token-counts", "norm-histograms"),
 }
 
 
-def chosen_picture(frame: pd.DataFrame, name: str, by: str, slope: str) -> Picture:
-    """Slope of V on M by layer for other choices of types or parts of the text. slope: its column."""
-    title = f"Slope of V on M by layer, by {by}."
-    return drawing(name, title, partial(by_layer, frame, by, slope, "slope of V on M"), width=PAGE)
+def slopes_figure(frame: pd.DataFrame, name: str, by: str, slope: str) -> StudyFigure:
+    """Slope of V on M by layer, for several filters of types or sizes of the text; `slope` is its column."""
+    return layer_figure(name, f"Slope of V on M by layer, by {by}.", frame, by, slope, "slope of V on M", width=PAGE)
 
 
-def words_picture(frame: pd.DataFrame) -> Picture:
+def words_figure(frame: pd.DataFrame) -> StudyFigure:
     """Fig. 22: Q of words of several tokens over that of words of one."""
     title = "Mean Q of words of several tokens, as a share of that of words of one, by layer (Fig. 22)."
-    return drawing("words", title, partial(by_layer, frame, "tokens", "Q_ratio", "Q / Q of one token"))
+    return layer_figure("words", title, frame, "tokens", "Q_ratio", "Q / Q of one token")
 
 
-def post_norm_picture(frame: pd.DataFrame) -> Picture:
+def post_norm_figure(frame: pd.DataFrame) -> StudyFigure:
     """Appendix I: C.V. of Q over types of n₀ occurrences or more, beside the slope of 1/√n₀."""
     title = "C.V. of Q over types of n₀ occurrences or more, by layer; dashed: what falls with 1/√n₀ (Appendix I)."
-    return drawing("post_norm", title, partial(_post_norm, frame))
+    return make_figure("post_norm", title, partial(_draw_post_norm, frame))
 
 
-def _post_norm(frame: pd.DataFrame, figure: Figure) -> None:
+def _draw_post_norm(frame: pd.DataFrame, figure: Figure) -> None:
     columns = [name for name in frame if str(name).startswith("cv ")]
     if not (frame[columns] > 0).to_numpy().any():
         raise InputError("fewer than three types occur often enough, so that there is no C.V. to draw")

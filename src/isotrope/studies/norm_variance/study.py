@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isotrope.findings import Findings, Reading
+from isotrope.findings import Findings
 from isotrope.measures import get
 from isotrope.measures.token_window import FEWEST, MOST
 from isotrope.repairs.fit_data import saved_summary
 from isotrope.sources.text.words import WordSource
-from isotrope.studies.figures import Picture, of_run
-from isotrope.studies.norm_variance.claims import decomposition_claims, frequency_claims, trade_off_claims, word_claims
-from isotrope.studies.norm_variance.figures import OF_RUN, chosen_picture, post_norm_picture, words_picture
+from isotrope.studies.figures import run_figures
+from isotrope.studies.norm_variance.claims import (
+    decomposition_claims,
+    frequency_claims,
+    post_norm_claims,
+    trade_off_claims,
+    word_claims,
+)
+from isotrope.studies.norm_variance.figures import RUN_FIGURES, post_norm_figure, slopes_figure, words_figure
 from isotrope.studies.norm_variance.layer_norms import layer_norms
-from isotrope.studies.norm_variance.types import FILTERS, by_filter, by_number_of_tokens, variation_by_count
-from isotrope.studies.options import Options
+from isotrope.studies.norm_variance.types import FILTERS, means_by_token_count, trade_off_by_filter, variation_by_count
+from isotrope.studies.options import CommonOptions, Options, layer_readings
 from isotrope.studies.result import Study, Table
-from isotrope.studies.runner import Made, Task, carry_out
+from isotrope.studies.runner import Experiment, Results, run_study
 
 if TYPE_CHECKING:
     import pandas as pd
+    from typing_extensions import Unpack
 
 PAPER = "Yamagiwa and Shimodaira 2024, Norm of Mean Contextualized Embeddings Determines their Variance"
 
@@ -37,50 +43,41 @@ _SHARES = ("mean_share", "within_share", "between_share", "within_of_variance")
 _SIZES = (0.25, 0.5)
 
 
-def norm_variance(
-    *,
-    output: str | Path,
-    models: Sequence[str | Path] = (),
-    text: str | Path | Sequence[str] | None = None,
-    texts: int | None = None,
-    quick: bool = False,
-    seed: int = 0,
-    batch_size: int | None = None,
-    device: str = "auto",
-    resume: bool = False,
-    progress: Any = None,
-    say: Any = None,
-) -> Study:
+def norm_variance(*, output: str | Path, texts: int | None = None, **common: Unpack[CommonOptions]) -> Study:
     """Q, M and V of every token type and layer, their trade-off, shares, frequency, words and the post-LN bound.
 
-    models: hub ids, folders or GGUF files; none for the embedded one. text: as for a scan; texts: at most so many.
-    quick: less text, and no smaller corpora. output: a folder for tables and runs.
+    Args:
+        output: the folder for tables, figures and runs.
+        texts: the most texts to read.
+        common: the options of every study, see `isotrope.studies.options.Options`. A quick study reads less text,
+            and leaves out smaller corpora.
+
+    References:
+        Yamagiwa and Shimodaira 2024, Norm of Mean Contextualized Embeddings Determines their Variance.
     """
-    options = Options.among(locals())
-    tasks = []
-    for model in options.names:
-        for name, make in _PARTS.items():
-            if not (quick and name == "sizes"):
-                tasks.append(Task(f"{model} {name}", partial(make, options, model)))
-    settings = options.settings()
-    first = partial(options.announce, _MEASURES, 2.0 if quick else 2.75)
-    return carry_out(
-        "norm-variance", PAPER, tasks, settings, options.folder, resume=resume, progress=progress, first=first
-    )
+    options = Options(output=output, texts=texts, **common)
+    experiments = [
+        Experiment(f"{model} {name}", partial(run, options, model))
+        for model in options.names
+        for name, run in _EXPERIMENTS.items()
+        if not (options.quick and name == "sizes")
+    ]
+    prepare = partial(options.announce, _MEASURES, 2.0 if options.quick else 2.75)
+    return run_study("norm-variance", PAPER, experiments, options, prepare=prepare)
 
 
-def _scanned(options: Options, model: str) -> Findings:
+def _scan(options: Options, model: str) -> Findings:
     return options.scan(model, options.source(model), _MEASURES)
 
 
-def _layers(options: Options, model: str) -> Made:
+def _measure_layers(options: Options, model: str) -> Results:
     """Figs. 4 to 6 and 18 to 20: the trade-off and the decomposition by layer."""
     import pandas as pd
 
-    findings = _scanned(options, model)
+    findings = _scan(options, model)
     rows = []
     for layer in findings.layers:
-        by = _readings(findings, layer)
+        by = layer_readings(findings, layer)
         tokens = saved_summary(options.run_folder(model), layer).tokens
         assert tokens is not None
         # All four from the sums by token type: moments in fast precision are another path, with roundings of their own.
@@ -97,17 +94,19 @@ def _layers(options: Options, model: str) -> Made:
     title = f"Decomposition Q = M + V_W + V_B and trade-off of V with M by layer, {model}"
     norms = layer_norms(options.input(model).load())
     claims = [*decomposition_claims(frame), *trade_off_claims(frame, post_norm=len(norms) == len(frame))]
-    return Made([Table("layers", title, frame)], claims, _of_run(options, model, "layers"))
+    return Results(
+        [Table("layers", title, frame)], claims, run_figures(options.run_folder(model), RUN_FIGURES["layers"])
+    )
 
 
-def _frequency(options: Options, model: str) -> Made:
+def _measure_frequency(options: Options, model: str) -> Results:
     """Figs. 7, 11 to 13 and 17: slopes and R² of Q, M and V on log10 of frequency, and of their logarithms."""
     import pandas as pd
 
-    findings = _scanned(options, model)
+    findings = _scan(options, model)
     rows = []
     for layer in findings.layers:
-        by = _readings(findings, layer)
+        by = layer_readings(findings, layer)
         row: dict[str, Any] = {"layer": layer}
         for letter, name in (("Q", "squared_norm"), ("M", "mean_norm"), ("V", "variance")):
             for prefix in ("", "log_"):
@@ -129,19 +128,15 @@ def _frequency(options: Options, model: str) -> Made:
             }
         ]
     )
-    shown = [
+    tables = [
         Table("frequency", f"Q, M and V of a type on log10 of its frequency, by layer, {model}", frame),
         Table("sizes", f"Types |T| and tokens |X|, {model} (paper: 24,149 and 12,384,011 for BERT)", sizes),
-        Table("histogram", f"How many types have log10 n between two tenths, {model}", _log_histogram(first)),
+        Table("histogram", f"How many types have log10 n between two tenths, {model}", _count_log_frequencies(first)),
     ]
-    return Made(shown, frequency_claims(frame), _of_run(options, model, "frequency"))
+    return Results(tables, frequency_claims(frame), run_figures(options.run_folder(model), RUN_FIGURES["frequency"]))
 
 
-def _of_run(options: Options, model: str, part: str) -> list[Picture]:
-    return of_run(options.run_folder(model), OF_RUN[part])
-
-
-def _log_histogram(n: Any) -> pd.DataFrame:
+def _count_log_frequencies(n: Any) -> pd.DataFrame:
     """Fig. 10."""
     import pandas as pd
 
@@ -150,21 +145,21 @@ def _log_histogram(n: Any) -> pd.DataFrame:
     return frame
 
 
-def _filters(options: Options, model: str) -> Made:
+def _compare_filters(options: Options, model: str) -> Results:
     """Whether the trade-off depends on which types are counted."""
-    findings = _scanned(options, model)
+    findings = _scan(options, model)
     title = f"C.V. of Q, slope and R² of V on M over types chosen otherwise, {model}: {', '.join(FILTERS)}"
-    frame = by_filter(findings.tables["tokens"], findings.layers)
-    return Made([Table("filters", title, frame)], (), [chosen_picture(frame, "filters", "types", "slope")])
+    frame = trade_off_by_filter(findings.tables["tokens"], findings.layers)
+    return Results([Table("filters", title, frame)], (), [slopes_figure(frame, "filters", "types", "slope")])
 
 
-def _sizes(options: Options, model: str) -> Made:
+def _compare_sizes(options: Options, model: str) -> Results:
     """Whether the trade-off depends on how much text there is."""
     import pandas as pd
 
     from isotrope.sources.corpora.corpus import open_corpus
 
-    every = [text.text for text in open_corpus(options.reading)]
+    every = [text.text for text in open_corpus(options.limited_text)]
     rows = []
     for share in (*_SIZES, 1.0):
         count = round(share * len(every))
@@ -172,44 +167,40 @@ def _sizes(options: Options, model: str) -> Made:
             source = options.input(model, text=every[:count]).open()
             findings = options.scan(f"{model}-{share}", source, _MEASURES)
         else:
-            findings = _scanned(options, model)
+            findings = _scan(options, model)
         for layer in findings.layers:
-            by = _readings(findings, layer)
+            by = layer_readings(findings, layer)
             rows.append({"texts": count, "layer": layer} | {name: by[name].value for name in _TRADE_OFF})
     frame = pd.DataFrame(rows)
-    picture = chosen_picture(frame, "sizes", "texts", "variance_on_mean_slope")
-    return Made([Table("sizes", f"The trade-off over a part of the texts, {model}", frame)], (), [picture])
+    figure = slopes_figure(frame, "sizes", "texts", "variance_on_mean_slope")
+    return Results([Table("sizes", f"The trade-off over a part of the texts, {model}", frame)], (), [figure])
 
 
-def _words(options: Options, model: str) -> Made:
+def _measure_words(options: Options, model: str) -> Results:
     """Fig. 22: what averaging the tokens of a word does to Q, M and V."""
     reading = options.input(model)
     source = WordSource(reading.open())  # type: ignore[arg-type]
     findings = options.scan(f"{model}-words", source, "squared_norm_variation", sample=0, checkpoints=False)
-    frame = by_number_of_tokens(findings.tables["tokens"], findings.layers)
+    frame = means_by_token_count(findings.tables["tokens"], findings.layers)
     title = f"Mean Q, M and V over words of 1, 2, ... tokens and their ratio to words of one, by layer, {model}"
-    return Made([Table("words", title, frame)], word_claims(frame), [words_picture(frame)])
+    return Results([Table("words", title, frame)], word_claims(frame), [words_figure(frame)])
 
 
-def _post_norm(options: Options, model: str) -> Made:
+def _measure_post_norm(options: Options, model: str) -> Results:
     """Appendix I: Q against ‖γ‖² + ‖β‖², and whether its C.V. falls with 1/√n₀."""
-    findings = _scanned(options, model)
+    findings = _scan(options, model)
     norms = layer_norms(options.input(model).load())
-    frame, claims = variation_by_count(findings.tables["tokens"], findings.layers, norms)
+    frame = variation_by_count(findings.tables["tokens"], findings.layers, norms)
     title = f"Q beside ‖γ‖² + ‖β‖² and its C.V. over types of n₀ or more, {model}"
-    return Made([Table("post_norm", title, frame)], claims, [post_norm_picture(frame)])
+    return Results([Table("post_norm", title, frame)], post_norm_claims(frame), [post_norm_figure(frame)])
 
 
-def _readings(findings: Findings, layer: Any) -> dict[str, Reading]:
-    return {r.measure: r for r in findings.readings if r.layer == layer and r.group is None}
-
-
-#: The parts in their order.
-_PARTS = {
-    "layers": _layers,
-    "frequency": _frequency,
-    "filters": _filters,
-    "sizes": _sizes,
-    "words": _words,
-    "post-norm": _post_norm,
+#: The experiments in their order.
+_EXPERIMENTS = {
+    "layers": _measure_layers,
+    "frequency": _measure_frequency,
+    "filters": _compare_filters,
+    "sizes": _compare_sizes,
+    "words": _measure_words,
+    "post-norm": _measure_post_norm,
 }

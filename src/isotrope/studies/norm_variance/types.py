@@ -12,13 +12,12 @@ from isotrope.errors import Undefined
 from isotrope.layers import Layer
 from isotrope.measures.token_window import FEWEST, MOST, r_squared, regression
 from isotrope.studies.norm_variance.layer_norms import LayerNorm
-from isotrope.studies.result import Claim
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def _window(types: pd.DataFrame) -> Any:
+def _in_window(types: pd.DataFrame) -> Any:
     return (types["n"] >= FEWEST) & (types["n"] <= MOST)
 
 
@@ -28,12 +27,12 @@ def _is_word(types: pd.DataFrame) -> Any:
 
 #: Which types count, by name; the first is the paper's choice.
 FILTERS: dict[str, Callable[[Any], Any]] = {
-    "10 to 100,000": _window,
+    "10 to 100,000": _in_window,
     "30 or more": lambda t: t["n"] >= 30,
     "100 or more": lambda t: t["n"] >= 100,
     "2 or more": lambda t: t["n"] >= 2,
-    "whole words of 3 letters or more": lambda t: _window(t) & _is_word(t),
-    "no special tokens": lambda t: _window(t) & ~t["token"].str.fullmatch(r"\[[A-Z]+\]|<.*>"),
+    "whole words of 3 letters or more": lambda t: _in_window(t) & _is_word(t),
+    "no special tokens": lambda t: _in_window(t) & ~t["token"].str.fullmatch(r"\[[A-Z]+\]|<.*>"),
 }
 
 #: Occurrences that types must have for the C.V. by their number.
@@ -43,7 +42,7 @@ _COUNTS = (10, 20, 50, 100, 200, 500)
 _MANY = 5
 
 
-def by_filter(tokens: pd.DataFrame, layers: Sequence[Layer]) -> pd.DataFrame:
+def trade_off_by_filter(tokens: pd.DataFrame, layers: Sequence[Layer]) -> pd.DataFrame:
     """C.V. of Q, slope and R² of V on M for each layer and choice of types; NaN where there are fewer than three.
 
     tokens: layer, token, n, Q, M, V of each type.
@@ -55,16 +54,16 @@ def by_filter(tokens: pd.DataFrame, layers: Sequence[Layer]) -> pd.DataFrame:
         types = tokens[tokens["layer"] == str(layer)]
         for name, keep in FILTERS.items():
             kept = types[keep(types)]
-            rows.append({"layer": layer, "types": name, "count": len(kept)} | trade_off(kept))
+            rows.append({"layer": layer, "types": name, "count": len(kept)} | compute_trade_off(kept))
     frame: pd.DataFrame = pd.DataFrame(rows)
     return frame
 
 
-def trade_off(types: pd.DataFrame) -> dict[str, float]:
+def compute_trade_off(types: pd.DataFrame) -> dict[str, float]:
     """C.V. of Q (ddof 0), slope and R² of V on M over all given types.
 
     >>> import pandas as pd
-    >>> trade_off(pd.DataFrame({"Q": [3.0, 3, 3], "M": [1.0, 2, 3], "V": [2.0, 1, 0]}))
+    >>> compute_trade_off(pd.DataFrame({"Q": [3.0, 3, 3], "M": [1.0, 2, 3], "V": [2.0, 1, 0]}))
     {'cv': 0.0, 'slope': -1.0, 'r2': ...}
     """
     if len(types) < 3:
@@ -79,12 +78,12 @@ def trade_off(types: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def by_number_of_tokens(tokens: pd.DataFrame, layers: Sequence[Layer]) -> pd.DataFrame:
+def means_by_token_count(tokens: pd.DataFrame, layers: Sequence[Layer]) -> pd.DataFrame:
     """Mean Q, M and V over word types of 1 to _MANY tokens that occur often enough, beside those of one token."""
     import pandas as pd
 
     rows = []
-    kept = tokens[_window(tokens)]
+    kept = tokens[_in_window(tokens)]
     pieces = (kept["token"].str.count(" ") + 1).clip(upper=_MANY)
     for layer in layers:
         here = kept["layer"] == str(layer)
@@ -100,16 +99,14 @@ def by_number_of_tokens(tokens: pd.DataFrame, layers: Sequence[Layer]) -> pd.Dat
     return frame
 
 
-def variation_by_count(
-    tokens: pd.DataFrame, layers: Sequence[Layer], norms: Mapping[Layer, LayerNorm]
-) -> tuple[pd.DataFrame, list[Claim]]:
+def variation_by_count(tokens: pd.DataFrame, layers: Sequence[Layer], norms: Mapping[Layer, LayerNorm]) -> pd.DataFrame:
     """Mean Q beside the prediction of each layer's norm, and C.V. of Q over types of n₀ occurrences or more."""
     import pandas as pd
 
     rows = []
     for layer in layers:
         types = tokens[tokens["layer"] == str(layer)]
-        q = types[_window(types)]["Q"].to_numpy()
+        q = types[_in_window(types)]["Q"].to_numpy()
         norm = norms.get(layer)
         row: dict[str, Any] = {
             "layer": layer,
@@ -119,41 +116,16 @@ def variation_by_count(
             "mean Q": float(q.mean()) if len(q) else math.nan,
             "bound at 10": norm.variation(FEWEST) if norm else math.nan,
         }
-        variations = {count: trade_off(types[types["n"] >= count])["cv"] for count in _COUNTS}
+        variations = {count: compute_trade_off(types[types["n"] >= count])["cv"] for count in _COUNTS}
         row |= {f"cv {count}": value for count, value in variations.items()}
-        rows.append(row | {"exponent": _exponent(variations)})
-    frame = pd.DataFrame(rows)
-    return frame, _post_norm_claims(frame)
+        rows.append(row | {"exponent": _fit_exponent(variations)})
+    frame: pd.DataFrame = pd.DataFrame(rows)
+    return frame
 
 
-def _exponent(variations: Mapping[int, float]) -> float:
+def _fit_exponent(variations: Mapping[int, float]) -> float:
     """How the C.V. falls with n₀: −0.5 if it is all sampling."""
     usable = {count: cv for count, cv in variations.items() if cv > 0}
     if len(usable) < 3:
         return math.nan
     return regression(np.log(np.array(list(usable), dtype=float)), np.log(np.array(list(usable.values())))).slope
-
-
-def _post_norm_claims(frame: pd.DataFrame) -> list[Claim]:
-    covered = frame[frame["predicted Q"].notna()]
-    where = "Appendix I"
-    if not len(covered):
-        return [
-            Claim("note", "no layer's rows come out of a norm, so that the post-LN argument does not apply.", where)
-        ]
-    ratio = covered["mean Q"] / covered["predicted Q"]
-    far = float((ratio - 1).abs().max())
-    what = (
-        f"Q is {ratio.min():.3f} to {ratio.max():.3f} times ‖γ‖² + ‖β‖² in the {len(covered)} layers that a norm closes"
-    )
-    exponents = covered["exponent"].dropna()
-    claims = [Claim("agrees" if far < 0.05 else "contradicts", f"{what}; the paper expects about 1.", where, far, 0.0)]
-    if len(exponents):
-        mean = float(exponents.mean())
-        falls = -0.65 < mean < -0.35
-        text = (
-            f"the C.V. of Q over types of n₀ occurrences or more goes with n₀ to the power {mean:.2f} on average over "
-            f"these layers; the paper's bound falls with −0.5."
-        )
-        claims.append(Claim("agrees" if falls else "contradicts", text, where, mean, -0.5))
-    return claims

@@ -1,4 +1,4 @@
-"""What the text of Yan et al. 2022 says in passing, tried: other blocks, parts switched off, positions, time of SVD."""
+"""Ablations that Yan et al. 2022 mention in the text: other blocks, disabled parts, positions, time of SVD."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from isotrope.sources.text.encoder import Encoder
 from isotrope.studies.finetuning_plan import FineTuning
 from isotrope.studies.options import Options
 from isotrope.studies.result import Claim, Table
-from isotrope.studies.runner import Made
-from isotrope.studies.transformer_block import number_of_blocks
-from isotrope.studies.uniformity.disabled_parts import without
-from isotrope.studies.uniformity.figures import parts_picture
+from isotrope.studies.runner import Results
+from isotrope.studies.transformer_block import count_blocks
+from isotrope.studies.uniformity.disabled_parts import disable_parts
+from isotrope.studies.uniformity.figures import disabled_parts_figure
 
 if TYPE_CHECKING:
     from isotrope.finetuning.tasks import Rows
@@ -50,30 +50,30 @@ _PARTS: dict[str, dict[str, bool]] = {
 }
 
 
-def sts_b(options: Options) -> tuple[list[str], NDArray[np.float64]]:
-    """First and then second sentences of STS-B, and what people said of each pair; fewer in a quick study."""
+def read_sts_b(options: Options) -> tuple[list[str], NDArray[np.float64]]:
+    """Read the first and then the second sentences of STS-B, and the gold scores; fewer in a quick study."""
     (found,) = read_sets(["sts-b"], options.data_root, "concatenated")
     pairs = found.parts[0].pairs[: _QUICK_PAIRS if options.quick else None]
     return [p.first for p in pairs] + [p.second for p in pairs], np.array([p.gold for p in pairs])
 
 
-def other_blocks(options: Options, model: str) -> Made:
+def score_other_blocks(options: Options, model: str) -> Results:
     """Footnote 3 without training: STS-B by the last layer, with SoftDecay in each block in turn."""
     import pandas as pd
 
     from isotrope import nn
 
-    sentences, gold = sts_b(options)
+    sentences, gold = read_sts_b(options)
     encoder = Encoder(options.input(model, layers="-1", pooling="mean"))
     network = encoder.loaded.model
     systems = {"none": Correlation(cosines(encoder(sentences)), gold, "spearman")}
     try:
-        for block in range(number_of_blocks(encoder.loaded)):
+        for block in range(count_blocks(encoder.loaded)):
             nn.attach(network, _ALPHA, trainable=False, block=block)
             systems[f"block {block}"] = Correlation(cosines(encoder(sentences)), gold, "spearman")
             nn.detach(network)
     except InputError as error:
-        return Made((), [Claim("note", str(error), "footnote 3")])
+        return Results((), [Claim("note", str(error), "footnote 3")])
     found = compare(systems, seed=options.seed, items="sts-b")
     rows: list[dict[str, Any]] = [
         {"softdecay": name, "spearman": 100 * score.value, "low": 100 * score.low, "high": 100 * score.high}
@@ -89,26 +89,26 @@ def other_blocks(options: Options, model: str) -> Made:
     )
     agrees = best is last or best["low"] <= last["high"]
     title = f"Spearman × 100 on STS-B by the last layer with SoftDecay in one block or another, {model}"
-    return Made(
+    return Results(
         [Table("other_blocks", title, pd.DataFrame(rows))],
-        [Claim("agrees" if agrees else "contradicts", text, "footnote 3", best["gain"], last["gain"])],
+        [Claim.judge(agrees, text, "footnote 3", best["gain"], last["gain"])],
     )
 
 
-def parts_off(options: Options, model: str) -> Made:
+def measure_without_parts(options: Options, model: str) -> Results:
     """Section 1, after Dong et al. 2021: how alike rows become without skip connections and MLPs."""
     import pandas as pd
 
     reading = options.input(model)
     loaded, rows = reading.load(), list[dict[str, Any]]()
-    texts = [text.text for text in islice(open_corpus(options.reading), _QUICK_TEXTS if options.quick else None)]
+    texts = [text.text for text in islice(open_corpus(options.limited_text), _QUICK_TEXTS if options.quick else None)]
     for name, off in _PARTS.items():
         source = reading.over(open_corpus(texts), loaded)
         try:
-            with without(loaded.model, **off):
+            with disable_parts(loaded.model, **off):
                 findings = options.scan(f"{model} {name}", source, _OF_PARTS, checkpoints=False)
         except InputError as error:
-            return Made((), [Claim("note", str(error), "Section 1")])
+            return Results((), [Claim("note", str(error), "Section 1")])
         for layer in findings.layers:
             by = {r.measure: r.value for r in findings.readings if r.layer == layer and r.group is None}
             rows.append({"model": name, "layer": layer} | {measure: by[measure] for measure in _OF_PARTS.split(",")})
@@ -120,12 +120,12 @@ def parts_off(options: Options, model: str) -> Made:
         f"the tokens of a sequence in the last layer of {model} have a mean cosine of {whole:.3f}, and {alone:.3f} by "
         f"attention alone (rank-one residual {residual:.3g}); Dong et al.: attention alone goes to one row."
     )
-    claim = Claim("agrees" if alone > max(whole, 0.9) else "contradicts", text, "Section 1", alone, 1.0)
+    claim = Claim.judge(alone > max(whole, 0.9), text, "Section 1", alone, 1.0)
     title = f"Uniformity by layer of {model}, whole and with parts of its blocks switched off"
-    return Made([Table("parts_off", title, frame)], [claim], [parts_picture(frame)])
+    return Results([Table("parts_off", title, frame)], [claim], [disabled_parts_figure(frame)])
 
 
-def time_of_svd(options: Options, model: str) -> Made:
+def time_svd(options: Options, model: str) -> Results:
     """Footnote 2: seconds of the model's forward pass, of an SVD of its last states, and of the SoftDecay layer."""
     import pandas as pd
     import torch
@@ -134,7 +134,7 @@ def time_of_svd(options: Options, model: str) -> Made:
     from isotrope.finetuning.loop import encode
 
     loaded = options.input(model).load()
-    texts = [(text.text,) for text in islice(open_corpus(options.reading), _TIMED)]
+    texts = [(text.text,) for text in islice(open_corpus(options.limited_text), _TIMED)]
     batch = encode(loaded.tokenizer, texts, 128, loaded.pad, loaded.device).batch(range(len(texts)))
     layer = nn.SoftDecay(_ALPHA)
     with torch.inference_mode():
@@ -144,7 +144,7 @@ def time_of_svd(options: Options, model: str) -> Made:
             "SVD": lambda: torch.linalg.svd(hidden, full_matrices=False),
             "SoftDecay layer": lambda: layer(hidden, batch["attention_mask"]),
         }
-        rows = [{"step": name, "seconds": _seconds(step)} for name, step in steps.items()]
+        rows = [{"step": name, "seconds": _median_seconds(step)} for name, step in steps.items()]
     frame = pd.DataFrame(rows)
     frame["of the forward pass"] = frame["seconds"] / frame["seconds"][0]
     svd, ours = (float(frame["of the forward pass"][i]) for i in (1, 2))
@@ -153,13 +153,13 @@ def time_of_svd(options: Options, model: str) -> Made:
         "the paper: at least 1.5 times the model."
     )
     shape = "×".join(map(str, hidden.shape))
-    return Made(
+    return Results(
         [Table("svd_time", f"Median seconds of three rounds on states of {shape}, {model}", frame)],
-        [Claim("agrees" if svd >= 1.5 else "contradicts", text, "footnote 2", svd, 1.5)],
+        [Claim.judge(svd >= 1.5, text, "footnote 2", svd, 1.5)],
     )
 
 
-def _seconds(step: Callable[[], Any]) -> float:
+def _median_seconds(step: Callable[[], Any]) -> float:
     times = []
     for _ in range(3):
         begin = time.perf_counter()
@@ -168,7 +168,7 @@ def _seconds(step: Callable[[], Any]) -> float:
     return statistics.median(times)
 
 
-def positions(options: Options, plan: FineTuning, model: str) -> Made:
+def score_positions(options: Options, plan: FineTuning, model: str) -> Results:
     """After PoWER-BERT (Goyal et al. 2020): a linear classifier on the last row at one position or another."""
     import pandas as pd
 
@@ -179,21 +179,21 @@ def positions(options: Options, plan: FineTuning, model: str) -> Made:
         scored = next(iter(data.validation.values()))
         order = np.random.default_rng(options.seed).permutation(len(data.train))[:_FITTED].tolist()
         train, test = data.train.take(order), scored.take(range(min(len(scored), _SCORED)))
-        fitted, tried = (_states(loaded, part, plan.training.max_length) for part in (train, test))
+        fitted, held_out = (_read_states(loaded, part, plan.training.max_length) for part in (train, test))
         labels, gold = (np.asarray(part.labels, dtype=np.int64) for part in (train, test))
         most = float(np.bincount(gold).max() / len(gold))
-        for place in fitted:
-            said = _classified(fitted[place], labels, tried[place])
-            row = {"task": data.task.name, "position": place, "accuracy": float((said == gold).mean())}
+        for position in fitted:
+            predicted = _classify(fitted[position], labels, held_out[position])
+            row = {"task": data.task.name, "position": position, "accuracy": float((predicted == gold).mean())}
             rows.append(row | {"largest class": most, "n": len(gold)})
     frame = pd.DataFrame(rows)
     title = f"Accuracy of a ridge classifier on the untrained model's last row at one position, {model}"
     text = "positions that are as good as [CLS] say that tokens have become alike; the models here are not fine-tuned."
-    return Made([Table("positions", title, frame)], [Claim("note", text, "Section 1, PoWER-BERT")])
+    return Results([Table("positions", title, frame)], [Claim("note", text, "Section 1, PoWER-BERT")])
 
 
-def _states(loaded: Loaded, rows: Rows, max_length: int) -> dict[str, Any]:
-    """Last hidden states of each text at some positions, (n, d) each."""
+def _read_states(loaded: Loaded, rows: Rows, max_length: int) -> dict[str, Any]:
+    """Read the last hidden states of each text at some positions, (n, d) each."""
     import torch
 
     from isotrope.finetuning.loop import encode
@@ -206,16 +206,16 @@ def _states(loaded: Loaded, rows: Rows, max_length: int) -> dict[str, Any]:
             states = loaded.model(**batch).last_hidden_state.float().cpu()
         mask = batch["attention_mask"].cpu()
         end, each = mask.sum(1) - 1, torch.arange(len(mask))
-        places = {"first": 0 * end, "second": (0 * end + 1).minimum(end), "middle": end // 2, "last": end}
-        for name, place in places.items():
-            found.setdefault(name, []).append(states[each, place])
+        positions = {"first": 0 * end, "second": (0 * end + 1).minimum(end), "middle": end // 2, "last": end}
+        for name, position in positions.items():
+            found.setdefault(name, []).append(states[each, position])
         mean = (states * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
         found.setdefault("mean of all", []).append(mean)
     return {name: torch.cat(parts).double().numpy() for name, parts in found.items()}
 
 
-def _classified(rows: Any, labels: Any, others: Any) -> Any:
-    """Classes of other rows by ridge regression on ±1 for each class, (m,)."""
+def _classify(rows: Any, labels: Any, others: Any) -> Any:
+    """Predict the classes of other rows, (m,), by ridge regression on ±1 for each class."""
     mean, deviation = rows.mean(0), rows.std(0) + 1e-12
     x, z = (rows - mean) / deviation, (others - mean) / deviation
     sides = np.where(labels[:, None] == np.arange(labels.max() + 1), 1.0, -1.0)

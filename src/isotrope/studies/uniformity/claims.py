@@ -1,14 +1,15 @@
-"""What the tables of the uniformity study say about the paper's claims."""
+"""Claims of Yan et al. 2022, judged by the tables of the uniformity study."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
-
-from scipy import stats
 
 from isotrope.evaluation.sts import MEAN
 from isotrope.evaluation.treatments import RAW
-from isotrope.studies.result import Claim, Outcome
+from isotrope.studies.claims import depth_correlation, judge_gain, rank_correlation
+from isotrope.studies.result import Claim
+from isotrope.studies.uniformity.published import FIXED, WHITENING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,20 +17,8 @@ if TYPE_CHECKING:
 #: What each row of α's best is called: chosen on the very scores that it is then shown with, as the paper does.
 BEST = "softdecay, best α"
 
-#: The repairs that claims are about: whitening, and SoftDecay with the α of Appendix B.
-WHITENING, FIXED = "whitening", "softdecay:alpha=-0.6:form=paper"
-
 #: Rounding of a bound that is met exactly.
 _EXACT = 1 + 1e-6
-
-
-def gains(low: float, high: float) -> Outcome:
-    """What a difference with this interval says about a paper's gain: nothing where zero is within, or no interval.
-
-    >>> gains(0.1, 0.9), gains(-0.9, -0.1), gains(-0.1, 0.1)
-    ('agrees', 'contradicts', 'note')
-    """
-    return "agrees" if low > 0 else "contradicts" if high < 0 else "note"
 
 
 def depth_claims(model: str, frame: pd.DataFrame) -> list[Claim]:
@@ -42,15 +31,15 @@ def depth_claims(model: str, frame: pd.DataFrame) -> list[Claim]:
         ("cls_uniformity", 1),
     ):
         values = frame[name]
-        if values.isna().any() or len(values) < 3 or values.nunique() < 2:
+        rho = depth_correlation(values)
+        if math.isnan(rho):
             continue
-        rho = float(stats.spearmanr(range(len(values)), values).statistic)
         word = "rises" if sign > 0 else "falls"
         text = (
             f"{name} of {model} goes from {values.iloc[0]:.3f} to {values.iloc[-1]:.3f}, rank correlation with depth "
             f"{rho:.2f}; the paper: {word} in BERT."
         )
-        claims.append(Claim("agrees" if sign * rho > 0.5 else "contradicts", text, "Fig. 2", rho, float(sign)))
+        claims.append(Claim.judge(sign * rho > 0.5, text, "Fig. 2", rho, float(sign)))
     return claims
 
 
@@ -61,10 +50,10 @@ def bound_claims(frame: pd.DataFrame) -> list[Claim]:
         f"the furthest token reaches {worst:.3f} of the theorem's bound; on average over sequences "
         f"{low:.0%} to {high:.0%} of the bound are slack."
     )
-    return [Claim("agrees" if worst <= _EXACT else "contradicts", text, "Theorem", float(worst), 1.0)]
+    return [Claim.judge(worst <= _EXACT, text, "Theorem", float(worst), 1.0)]
 
 
-def best_alpha(scores: pd.DataFrame) -> pd.DataFrame:
+def select_best_alpha(scores: pd.DataFrame) -> pd.DataFrame:
     """A row for each set with the best of SoftDecay's α's, where there are several."""
     tried: pd.DataFrame = scores[scores["repair"].str.startswith("softdecay:")]
     if tried["repair"].nunique() < 2:
@@ -90,5 +79,35 @@ def sts_claims(model: str, protocol: str, differences: pd.DataFrame) -> list[Cla
             f"{'raw rows' if row['against'] == RAW else row['against']} on {over}, protocol {protocol}, {model}; "
             "the paper: ahead on all of its models."
         )
-        claims.append(Claim(gains(row["low"], row["high"]), text, "Table 1", float(row["difference"])))
+        claims.append(Claim(judge_gain(row["low"], row["high"]), text, "Table 1", float(row["difference"])))
+    return claims
+
+
+def glue_claims(model: str, differences: pd.DataFrame) -> list[Claim]:
+    """Whether SoftDecay gains in fine-tuning (Table 2)."""
+    claims = []
+    first = differences[(differences["against"] == "base") & differences["method"].str.startswith("softdecay")]
+    for (task, metric), some in first.groupby(["task", "metric"], sort=False):
+        row = some.iloc[0]
+        spread = f"({row['low']:+.2f} to {row['high']:+.2f})" if row["n"] > 1 else "(no interval)"
+        text = (
+            f"{row['method']} changes {model} on {task}, {metric}, by {row['difference']:+.2f} points {spread}, seeds: "
+            f"{row['n']}; the paper: gains, most of them on small sets."
+        )
+        claims.append(Claim(judge_gain(row["low"], row["high"]), text, "Table 2", float(row["difference"])))
+    return claims
+
+
+def size_claims(model: str, frame: pd.DataFrame) -> list[Claim]:
+    """Whether more training rows make the rows of a sequence more alike (Section 5.2)."""
+    claims = []
+    for task, some in frame.groupby("task", sort=False):
+        first, last = some.iloc[0], some.iloc[-1]
+        falls = bool(last["reach trained"] < first["reach trained"])
+        rho = rank_correlation(some["rows"], some["reach trained"])
+        text = (
+            f"ΔL of {model} after training on {task} is {first['reach trained']:.3f} with {first['rows']:,} rows and "
+            f"{last['reach trained']:.3f} with {last['rows']:,}; the paper: more training rows, more alike."
+        )
+        claims.append(Claim.judge(falls, text, "Section 5.2", rho, -1.0))
     return claims

@@ -14,12 +14,12 @@ from isotrope.evaluation.sts import cosines
 from isotrope.finetuning.settings import Training
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.text.encoder import Encoder
+from isotrope.studies.claims import judge_gain
 from isotrope.studies.options import Options
-from isotrope.studies.representative_sample import sequences
+from isotrope.studies.representative_sample import split_sequences
 from isotrope.studies.result import Claim, Table
-from isotrope.studies.runner import Made
-from isotrope.studies.uniformity.ablations import sts_b
-from isotrope.studies.uniformity.claims import gains
+from isotrope.studies.runner import Results
+from isotrope.studies.uniformity.ablations import read_sts_b
 from isotrope.studies.uniformity.published import SETS, TABLE_5
 
 #: α that the layer begins with, and the sentences that are learnt from, at most, also in a quick study.
@@ -28,20 +28,20 @@ _ALPHA, _SENTENCES, _QUICK_SENTENCES = -0.5, 100_000, 300
 _PLAIN, _WITH = "simcse", "simcse+softdecay"
 
 
-def contrastive(options: Options, model: str) -> Made:
+def score_contrastive(options: Options, model: str) -> Results:
     """Spearman on STS-B of the model as it is, after SimCSE on the text's sentences, and the same with SoftDecay."""
     import pandas as pd
 
-    every = sequences(text.text for text in open_corpus(options.reading))
+    every = split_sequences(text.text for text in open_corpus(options.limited_text))
     sentences = every[: _QUICK_SENTENCES if options.quick else _SENTENCES]
-    pairs, gold = sts_b(options)
+    pairs, gold = read_sts_b(options)
     try:
         scored = {
-            name: Correlation(cosines(_trained(options, model, name, sentences)(pairs)), gold, "spearman")
+            name: Correlation(cosines(_train_encoder(options, model, name, sentences)(pairs)), gold, "spearman")
             for name in (_PLAIN, "none", _WITH)
         }
     except (InputError, MissingExtra) as error:
-        return Made((), [Claim("note", f"{model} was not trained by SimCSE: {error}", "Table 5")])
+        return Results((), [Claim("note", f"{model} was not trained by SimCSE: {error}", "Table 5")])
     found = compare(scored, seed=options.seed, items="sts-b")
     rows = [
         {"method": name, "spearman": 100 * score.value, "low": 100 * score.low, "high": 100 * score.high}
@@ -54,12 +54,12 @@ def contrastive(options: Options, model: str) -> Made:
         f"({100 * d.low:+.2f} to {100 * d.high:+.2f}) on STS-B; the paper: by {second - first:+.2f}, BERT trained on a "
         "million sentences of Wikipedia."
     )
-    claim = Claim(gains(d.low, d.high), text, "Table 5", 100 * d.value, round(second - first, 2))
+    claim = Claim(judge_gain(d.low, d.high), text, "Table 5", 100 * d.value, round(second - first, 2))
     title = f"Spearman × 100 on STS-B by the last layer, as it is and after SimCSE on the text's sentences, {model}"
-    return Made([Table("contrastive", title, pd.DataFrame(rows))], [claim])
+    return Results([Table("contrastive", title, pd.DataFrame(rows))], [claim])
 
 
-def _trained(options: Options, model: str, method: str, sentences: list[str]) -> Encoder:
+def _train_encoder(options: Options, model: str, method: str, sentences: list[str]) -> Encoder:
     """The model as an encoder, after SimCSE where the method says so."""
     encoder = Encoder(options.input(model, layers="-1", pooling="mean"))
     if method == "none":
@@ -72,12 +72,12 @@ def _trained(options: Options, model: str, method: str, sentences: list[str]) ->
 
     loaded, training = encoder.loaded, Training()
     how: dict[str, Any] = {"max_length": training.max_length, "pad": loaded.pad, "device": loaded.device}
-    rng, told = np.random.default_rng(options.seed), options.progress or (lambda *_: None)
+    rng, progress = np.random.default_rng(options.seed), options.progress or (lambda *_: None)
     with torch.random.fork_rng():
         torch.manual_seed(options.seed)
         if method == _WITH:
             nn.attach(loaded.model, _ALPHA)
         ids = partial(encode, loaded.tokenizer, **how)
-        sentence_stage("simcse", loaded.model, ids, sentences, None, training, rng, partial(told, method))
+        sentence_stage("simcse", loaded.model, ids, sentences, None, training, rng, partial(progress, method))
     loaded.model.eval()
     return encoder

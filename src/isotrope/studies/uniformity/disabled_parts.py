@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from isotrope.errors import InputError
-from isotrope.studies.transformer_block import block_list
+from isotrope.studies.transformer_block import find_blocks
 
 
 class _Names(NamedTuple):
@@ -33,13 +33,13 @@ _KINDS = (
 
 
 @contextmanager
-def without(model: Any, *, skip: bool = False, mlp: bool = False) -> Iterator[None]:
-    """A model in eval mode whose blocks lack skip connections (`skip`), the MLP (`mlp`), or both.
+def disable_parts(model: Any, *, skip: bool = False, mlp: bool = False) -> Iterator[None]:
+    """Disable the skip connections (`skip`), the MLP (`mlp`), or both, in all blocks of a model in eval mode.
 
     Without skip connections x + f(x) is f(x). Without the MLP x + g(x) is x, also where there are no others: pure
     self-attention (Dong et al. 2021).
     """
-    hooks = [hook for block in block_list(model)[1] for hook in _hooks(model, block, skip, mlp)]
+    hooks = [hook for block in find_blocks(model)[1] for hook in _add_hooks(model, block, skip, mlp)]
     try:
         yield
     finally:
@@ -47,24 +47,24 @@ def without(model: Any, *, skip: bool = False, mlp: bool = False) -> Iterator[No
             hook.remove()
 
 
-def _hooks(model: Any, block: Any, skip: bool, mlp: bool) -> Iterator[Any]:
+def _add_hooks(model: Any, block: Any, skip: bool, mlp: bool) -> Iterator[Any]:
     modules = dict(block.named_modules())
     names = next((kind for kind in _KINDS if {kind.attention, kind.middle, kind.mlp} <= modules.keys()), None)
     if names is None:
         raise InputError(f"the parts of the blocks of {type(model).__name__} are not known; try BERT, Llama or GPT-2.")
-    seen: dict[str, Any] = {}
+    states: dict[str, Any] = {}
 
-    def enter(_: Any, args: Any, kwargs: Any) -> None:
-        seen["input"] = args[0] if args else kwargs["hidden_states"]
+    def keep_input(_: Any, args: Any, kwargs: Any) -> None:
+        states["input"] = args[0] if args else kwargs["hidden_states"]
 
-    def leave_middle(_: Any, args: Any, out: Any) -> None:
-        seen["middle"] = out if names.after else args[0]
+    def keep_middle(_: Any, args: Any, out: Any) -> None:
+        states["middle"] = out if names.after else args[0]
 
-    yield block.register_forward_pre_hook(enter, with_kwargs=True)
-    yield modules[names.middle].register_forward_hook(leave_middle)
+    yield block.register_forward_pre_hook(keep_input, with_kwargs=True)
+    yield modules[names.middle].register_forward_hook(keep_middle)
     if skip:
-        yield modules[names.attention].register_forward_hook(lambda _, __, out: out - seen["input"])
+        yield modules[names.attention].register_forward_hook(lambda _, __, out: out - states["input"])
     if mlp:
         yield modules[names.mlp].register_forward_hook(lambda _, __, out: out * 0.0)
     elif skip:
-        yield modules[names.mlp].register_forward_hook(lambda _, __, out: out - seen["middle"])
+        yield modules[names.mlp].register_forward_hook(lambda _, __, out: out - states["middle"])

@@ -6,45 +6,45 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from isotrope.drawing.style import BLUE, COLOURS, GREY, ORANGE, PAGE, SMALL
-from isotrope.studies.figures import Picture, by_layer, drawing
+from isotrope.studies.figures import StudyFigure, layer_figure, make_figure
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-#: Figures of a scan that answer the paper's.
-OF_RUN = ("sequence-spectra", "spectrum-histograms", "uniformity", "softdecay-spectra")
+#: Figures of a run that correspond to those of the paper.
+RUN_FIGURES = ("sequence-spectra", "spectrum-histograms", "uniformity", "softdecay-spectra")
 
 
-def bound_picture(frame: pd.DataFrame) -> Picture:
+def bound_figure(frame: pd.DataFrame) -> StudyFigure:
     """The theorem: how much of the bound is slack, by layer and directions kept."""
     title = "Share of the theorem's bound that is slack, by layer, for one, a quarter and half of the directions kept."
-    return drawing("bound", title, partial(by_layer, frame, "directions", "slack", "slack of the bound"))
+    return layer_figure("bound", title, frame, "directions", "slack", "slack of the bound")
 
 
-def parts_picture(frame: pd.DataFrame) -> Picture:
+def disabled_parts_figure(frame: pd.DataFrame) -> StudyFigure:
     """Rank-one residual by layer with and without skip connections and MLPs."""
     title = "Rank-one residual by layer, of the whole model, and without skip connections, MLPs, or both."
-    return drawing("parts_off", title, partial(by_layer, frame, "model", "rank_one_residual", "rank-one residual"))
+    return layer_figure("parts_off", title, frame, "model", "rank_one_residual", "rank-one residual")
 
 
-def sts_picture(scores: pd.DataFrame) -> Picture:
+def sts_figure(scores: pd.DataFrame) -> StudyFigure:
     """Table 1: Spearman of each repair on each set, with intervals."""
     names = [name for name in dict.fromkeys(scores["set"]) if "." not in name]
-    whole = scores[scores["set"].isin(names)]
     title = "Spearman × 100 on each set, raw and repaired, with 95 % intervals (Table 1)."
-    return drawing("sts", title, partial(_points, whole, "set", "repair", "spearman"), width=PAGE, height=2.6)
+    fill = partial(_draw_scores, scores[scores["set"].isin(names)], "set", "repair", "spearman")
+    return make_figure("sts", title, fill, width=PAGE, height=2.6)
 
 
-def glue_picture(scores: pd.DataFrame) -> Picture:
+def glue_figure(scores: pd.DataFrame) -> StudyFigure:
     """Tables 2 and 6: the mean score of each method on each task."""
     lines = scores.assign(line=scores["task"] + " " + scores["metric"])
     title = "Scores × 100 by task and method, with 95 % intervals over seeds (Tables 2 and 6)."
-    return drawing("glue", title, partial(_points, lines, "line", "method", "mean"), width=PAGE, height=2.6)
+    return make_figure("glue", title, partial(_draw_scores, lines, "line", "method", "mean"), width=PAGE, height=2.6)
 
 
-def _points(frame: pd.DataFrame, by: str, of: str, column: str, figure: Figure) -> None:
-    """A group for each value of `by`, and in it a point with its interval for each value of `of`."""
+def _draw_scores(frame: pd.DataFrame, by: str, of: str, column: str, figure: Figure) -> None:
+    """Draw a group for each value of `by`, and in it a point with its interval for each value of `of`."""
     axes = figure.subplots()
     groups, kinds = list(dict.fromkeys(frame[by])), list(dict.fromkeys(frame[of]))
     for number, kind in enumerate(kinds):
@@ -60,15 +60,15 @@ def _points(frame: pd.DataFrame, by: str, of: str, column: str, figure: Figure) 
     figure.legend(loc="outside right center", fontsize=SMALL)
 
 
-def tsne_picture(planes: pd.DataFrame) -> Picture:
-    """Figs. 4 and 7: both sentences of each pair, a line between them. planes: repair, pair, sentence, x, y."""
+def pairs_figure(planes: pd.DataFrame) -> StudyFigure:
+    """Figs. 4 and 7: both sentences of each pair by t-SNE, with a line between them."""
     title = (
         "Sentence pairs by t-SNE, raw and repaired; the two sentences of a pair have two colours and a line between."
     )
-    return drawing("tsne", title, partial(_tsne, planes), width=PAGE, height=2.5)
+    return make_figure("tsne", title, partial(_draw_pairs, planes), width=PAGE, height=2.5)
 
 
-def _tsne(planes: pd.DataFrame, figure: Figure) -> None:
+def _draw_pairs(planes: pd.DataFrame, figure: Figure) -> None:
     names = list(dict.fromkeys(planes["repair"]))
     for axes, name in zip(figure.subplots(1, len(names), squeeze=False).flat, names, strict=True):
         some = planes[planes["repair"] == name]
@@ -81,13 +81,13 @@ def _tsne(planes: pd.DataFrame, figure: Figure) -> None:
         axes.set_axis_off()  # its directions and distances mean nothing
 
 
-def sizes_picture(frame: pd.DataFrame) -> Picture:
+def sizes_figure(frame: pd.DataFrame) -> StudyFigure:
     """ΔL after training on more and more rows."""
     title = "ΔL after training by number of training rows, dashed before training."
-    return drawing("sizes", title, partial(_sizes, frame))
+    return make_figure("sizes", title, partial(_draw_sizes, frame))
 
 
-def _sizes(frame: pd.DataFrame, figure: Figure) -> None:
+def _draw_sizes(frame: pd.DataFrame, figure: Figure) -> None:
     axes = figure.subplots()
     for (task, some), colour in zip(frame.groupby("task", sort=False), COLOURS, strict=False):
         axes.plot(some["rows"], some["reach trained"].astype(float), marker="o", color=colour, label=str(task))

@@ -10,7 +10,7 @@ import torch
 
 from isotrope.errors import InputError
 from isotrope.sources.models.load import load
-from isotrope.studies.uniformity.disabled_parts import without
+from isotrope.studies.uniformity.disabled_parts import disable_parts
 from testkit.models import save_model
 
 IDS = torch.tensor([[2, 5, 6, 7, 3]])
@@ -31,7 +31,7 @@ def test_a_block_that_norms_after(bert: Any, skip: bool, mlp: bool) -> None:
     raw: list[torch.Tensor] = []
     block = bert.encoder.layer[0]
     hook = block.attention.output.dense.register_forward_hook(lambda _, __, out: raw.append(out.clone()))
-    with without(bert, skip=skip, mlp=mlp):
+    with disable_parts(bert, skip=skip, mlp=mlp):
         x, found, *_ = states(bert)
     hook.remove()
     with torch.inference_mode():
@@ -43,7 +43,7 @@ def test_a_block_that_norms_after(bert: Any, skip: bool, mlp: bool) -> None:
 
 def test_the_model_is_as_before(bert: Any) -> None:
     before = states(bert)
-    with without(bert, skip=True, mlp=True):
+    with disable_parts(bert, skip=True, mlp=True):
         assert not torch.allclose(states(bert)[-1], before[-1])
     assert all(torch.equal(a, b) for a, b in zip(before, states(bert), strict=True))
 
@@ -53,9 +53,9 @@ def test_a_block_that_norms_before(tmp_path: Path) -> None:
     raw: list[torch.Tensor] = []
     block = model.layers[0]
     hook = block.self_attn.o_proj.register_forward_hook(lambda _, __, out: raw.append(out.clone()))
-    with without(model, skip=True, mlp=True):
+    with disable_parts(model, skip=True, mlp=True):
         alone = states(model)[1]
-    with without(model, skip=True):
+    with disable_parts(model, skip=True):
         with_mlp = states(model)[1]
     hook.remove()
     assert torch.allclose(alone, raw[0], atol=1e-6)
@@ -65,5 +65,5 @@ def test_a_block_that_norms_before(tmp_path: Path) -> None:
 
 def test_blocks_of_other_kinds_are_refused(tmp_path: Path) -> None:
     model = load(save_model(tmp_path / "t5", "t5"), device="cpu").model
-    with pytest.raises(InputError, match="not known"), without(model, skip=True):
+    with pytest.raises(InputError, match="not known"), disable_parts(model, skip=True):
         pass
