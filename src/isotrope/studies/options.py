@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -65,11 +65,6 @@ class Options:
             )
         if self.text == "-":
             raise InputError("a study reads its text several times, standard input can be read once; give a file.")
-
-    @classmethod
-    def among(cls, given: Mapping[str, Any]) -> Options:
-        """The options that are among the given arguments of a function."""
-        return cls(**{f.name: given[f.name] for f in fields(cls) if f.name in given})
 
     @property
     def folder(self) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +49,18 @@ def all_studies(
     Without the authors' files of latent geometry (`data`), that study is left out with a warning. tasks,
     train_rows: of fine-tuning, for the two studies that do.
     """
-    options = Options.among(locals())
-    same = [f.name for f in fields(Options) if f.name not in ("output", "data", "texts", "images", "sounds")]
-    given = {name: getattr(options, name) for name in same}
+    shared: dict[str, Any] = {
+        "models": models,
+        "text": text,
+        "quick": quick,
+        "seed": seed,
+        "batch_size": batch_size,
+        "device": device,
+        "resume": resume,
+        "progress": progress,
+        "say": say,
+    }
+    options = Options(output=output, data=data, **shared)
     done = []
     with held(options.folder):
         for name, (run, reads) in STUDIES.items():
@@ -62,7 +70,7 @@ def all_studies(
                 )
                 continue
             more = {"data": data, "tasks": tasks, "train_rows": train_rows} if reads else {}
-            done.append(run(output=options.folder / name, **given, **more))
+            done.append(run(output=options.folder / name, **shared, **more))
         write_text(options.folder / "studies.html", page(done, options.folder))
         everything = {"studies": [study.to_dict() for study in done]}
         write_text(

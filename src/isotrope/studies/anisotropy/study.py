@@ -73,7 +73,21 @@ def anisotropy(
     768 as BERT's. blocks: of the models, by number, negative ones from the end; None for the first and the middle one.
     quick: fewer rows and norms.
     """
-    options = Options.among(locals())
+    options = Options(
+        output=output,
+        models=models,
+        text=text,
+        images=images,
+        sounds=sounds,
+        texts=texts,
+        quick=quick,
+        seed=seed,
+        batch_size=batch_size,
+        device=device,
+        resume=resume,
+        progress=progress,
+        say=say,
+    )
     refuse_block_width(width)
     tasks = [Task(f"{model} layers", partial(_layers, options, model)) for model in options.names]
     tasks.append(Task("all layers", partial(_together, options)))

@@ -95,7 +95,19 @@ def latent_geometry(
     chosen = _shares(levels if levels is not None else _QUICK_LEVELS if quick else LEVELS)
     if seeds < 1 or not chosen:
         raise InputError(f"got {seeds} seeds and {len(chosen)} levels, expected at least one of each.")
-    options = Options.among(locals())
+    options = Options(
+        output=output,
+        models=models,
+        text=text,
+        data=data,
+        quick=quick,
+        seed=seed,
+        batch_size=batch_size,
+        device=device,
+        resume=resume,
+        progress=progress,
+        say=say,
+    )
     folder = options.data_folder("latent_geometry")
     plan = FineTuning.planned(options, tasks, train_rows, epochs, learning_rate, max_length)
     noise = _Noise(

@@ -56,7 +56,19 @@ def norm_variance(
     models: hub ids, folders or GGUF files; none for the embedded one. text: as for a scan; texts: at most so many.
     quick: less text, and no smaller corpora. output: a folder for tables and runs.
     """
-    options = Options.among(locals())
+    options = Options(
+        output=output,
+        models=models,
+        text=text,
+        texts=texts,
+        quick=quick,
+        seed=seed,
+        batch_size=batch_size,
+        device=device,
+        resume=resume,
+        progress=progress,
+        say=say,
+    )
     tasks = []
     for model in options.names:
         for name, make in _PARTS.items():

@@ -87,7 +87,20 @@ def uniformity(
     that are there, none for an empty list; seeds, train_rows, epochs and learning_rate: of fine-tuning. quick: STS-B
     alone, one task, fewer repairs and methods.
     """
-    options = Options.among(locals())
+    options = Options(
+        output=output,
+        models=models,
+        text=text,
+        data=data,
+        texts=texts,
+        quick=quick,
+        seed=seed,
+        batch_size=batch_size,
+        device=device,
+        resume=resume,
+        progress=progress,
+        say=say,
+    )
     if seeds < 1:
         raise InputError(f"got {seeds} seeds, expected at least one.")
     plan = FineTuning.planned(options, tasks, train_rows, epochs, learning_rate)
