@@ -127,7 +127,28 @@ def scan(
     >>> findings.verdict.word
     'collapsed'
     """
-    reading, where = Input.among(locals()), Engine.among(locals())
+    reading = Input(
+        model=model,
+        text=text,
+        vectors=vectors,
+        layers=layers,
+        pooling=pooling,
+        column=column,
+        split=split,
+        unit=unit,
+        group_by=group_by,
+        special_tokens=special_tokens,
+        revision=revision,
+        gguf_file=gguf_file,
+        hooks=hooks,
+        trust_remote_code=trust_remote_code,
+        precision=precision,
+        batch_size=batch_size,
+        max_length=max_length,
+        device=device,
+        bad_files=bad_files,
+    )
+    where = Engine(engine=engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
     options = choose(measures, sample=sample, seed=seed)
     check_keep(keep)
     if resume and output is None:

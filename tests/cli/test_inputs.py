@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isotrope.cli.inputs import Place, sort_out
+from isotrope.cli.inputs import resolve_input
 from isotrope.cli.next_step import next_command
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Statement, Verdict
+from isotrope.sources.input import Input
 from testkit.command import Command, one_sentence
 
 
@@ -20,17 +21,16 @@ def test_models_by_their_files(name: str, tmp_path: Path) -> None:
     file.parent.mkdir(exist_ok=True)
     file.write_text("{}")
     given = str(file if file.parent == tmp_path else file.parent)
-    assert sort_out(given, model=None, text=None, corpus=None, vectors=None) == Place(model=given)
+    assert resolve_input(given, Input()) == Input(model=given)
 
 
 @pytest.mark.parametrize("input", ["embeddings.npy", "rows.H5", "lancedb:folder#table", "index.faiss"])
 def test_vectors_take_no_model_and_no_text(input: str) -> None:
     for given in ("model", "text"):
-        others = {"model": None, "text": None, given: "x"}
         with pytest.raises(InputError, match=rf"holds vectors, and vectors take no {given}; leave out --{given}\.\Z"):
-            sort_out(input, corpus=None, vectors=None, **others)
+            resolve_input(input, Input(**{given: "x"}))
     # A table may hold the text for a model.
-    assert sort_out("a.parquet", model="m", text=None, corpus=None, vectors=None) == Place("m", "a.parquet")
+    assert resolve_input("a.parquet", Input(model="m")) == Input(model="m", text="a.parquet")
 
 
 def test_a_folder_of_vectors_that_do_not_belong_together_offers_one(isotrope: Command) -> None:
@@ -53,21 +53,21 @@ def test_a_folder_of_folders_of_vectors_offers_one(isotrope: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "word", "place", "given", "command"),
+    ("level", "word", "reading", "command"),
     [
-        (3, "collapsed", Place(vectors="a b.npy"), {"column": "x"}, "isotrope advise 'a b.npy' --column x"),
-        (1, "leaning", Place(model="org/m", text="t.txt"), {}, "isotrope advise --model org/m --text t.txt"),
-        (1, "leaning", Place(text="-"), {}, "isotrope advise --text FILE"),
-        (1, "leaning", Place(), {}, "isotrope advise --text python-manual"),  # advice is given on a text alone
-        (0, "healthy", Place(vectors="a.npy"), {}, "isotrope scan a.npy --fail-on 'mean_cosine > 0.5'"),
-        (0, "healthy", Place(vectors="s3://k:word@b/a.npy"), {}, "isotrope scan 's3://***@b/a.npy' --fail-on"),
-        (0, "healthy", Place(model="org/m"), {}, "isotrope compare 'the run' OTHER_RUN"),
-        (0, "too few rows", Place(vectors="a.npy"), {}, "isotrope catalogue"),
+        (3, "collapsed", Input(vectors="a b.npy", column="x"), "isotrope advise 'a b.npy' --column x"),
+        (1, "leaning", Input(model="org/m", text="t.txt"), "isotrope advise --model org/m --text t.txt"),
+        (1, "leaning", Input(text="-"), "isotrope advise --text FILE"),
+        (1, "leaning", Input(), "isotrope advise --text python-manual"),  # advice is given on a text alone
+        (0, "healthy", Input(vectors="a.npy"), "isotrope scan a.npy --fail-on 'mean_cosine > 0.5'"),
+        (0, "healthy", Input(vectors="s3://k:word@b/a.npy"), "isotrope scan 's3://***@b/a.npy' --fail-on"),
+        (0, "healthy", Input(model="org/m"), "isotrope compare 'the run' OTHER_RUN"),
+        (0, "too few rows", Input(vectors="a.npy"), "isotrope catalogue"),
     ],
 )
-def test_the_next_command(level: int, word: str, place: Place, given: dict[str, str], command: str) -> None:
+def test_the_next_command(level: int, word: str, reading: Input, command: str) -> None:
     findings = Findings([], verdict=Verdict(word, (Statement(level, "…", (0,)),)))
-    assert next_command(findings, place, given, Path("the run")).startswith(command)
+    assert next_command(findings, reading, Path("the run")).startswith(command)
 
 
 def test_a_scan_ends_with_the_next_command(isotrope: Command, collapsed: Path, healthy: Path) -> None:

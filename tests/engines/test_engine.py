@@ -36,7 +36,7 @@ def test_a_missing_package_names_its_command(monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_refusals(options: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        Engine.among(options | {"seed": 3})
+        Engine(**options)
 
 
 @pytest.mark.parametrize("gpus", [0, 0.0001, 0.5, 1, 2, 8.0])

@@ -7,66 +7,44 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli import space_options as space
+from isotrope.cli.options import Json, Rows, derive_options, make_advice_options
+from isotrope.sources.input import Input
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from isotrope.advice.advice import Advice
 
-_ROWS = "Rows"
+_SPACE = make_advice_options("model revision gguf_file text vectors column split", help="mean, cls, last, max.")
 
 
+@derive_options
 def advise(
-    input: Annotated[str | None, typer.Argument(help="Vectors, a text, or a model; found out from its kind.")] = None,
-    model: space.Model = None,
-    revision: space.Revision = None,
-    gguf_file: space.GgufFile = None,
-    text: space.Text = None,
-    vectors: space.Vectors = None,
-    column: space.Column = None,
-    split: space.Split = None,
-    layers: space.Averaged = None,
-    pooling: Annotated[
-        str | None,
-        typer.Option(
-            help="mean, cls, last, max.", show_default="mean, or a sentence model's own", rich_help_panel=_ROWS
-        ),
-    ] = None,
-    max_length: space.MaxLength = None,
-    batch_size: space.BatchSize = None,
-    device: space.Device = "auto",
-    trust_remote_code: space.TrustRemoteCode = False,
+    reading: Annotated[Input, _SPACE],
+    input: Rows = None,
     seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Folder for the advice and its repair.", show_default=False),
     ] = None,
-    json: space.Json = False,
+    json: Json = False,
 ) -> None:
     """Say which layers and which repair, how strongly, or none; nothing needs a label.
 
     With a model and a text the evidence is how well cosines agree with known likeness; with vectors alone their shape.
     """
-    given = locals()
-    from dataclasses import fields
-
     from isotrope.advice.advise import advise as ask
-    from isotrope.cli.inputs import sort_out
+    from isotrope.cli.inputs import resolve_input
     from isotrope.cli.output import echo, echo_json
     from isotrope.cli.terminal import Bar, warnings_told
     from isotrope.errors import StoreError
-    from isotrope.sources.input import Input
+    from isotrope.options import find_changes
 
     if output is not None and output.exists():
         raise StoreError(f"{str(output)!r} is there already, and is never written over; give a new folder with -o.")
-    place = sort_out(input, model=model, text=text, corpus=None, vectors=vectors)
-    known = {f.name: f.default for f in fields(Input)}
-    more = {name: value for name, value in given.items() if name in known and value != known[name]}
-    for name in ("model", "text", "vectors"):
-        more[name] = getattr(place, name)
+    given = find_changes(resolve_input(input, reading))
     with Bar(quiet=json) as bar, warnings_told():
-        found = ask(**more, seed=seed, progress=bar)
+        found = ask(**given, seed=seed, progress=bar)
     if output is not None:
         _save(found, output)
     if json:

@@ -7,39 +7,32 @@ from typing import Annotated
 
 import typer
 
-from isotrope.cli import space_options as space
+from isotrope.cli.options import Json, Keywords, derive_options, make_advice_options
 
-_ROWS = "Rows"
+_SPACE = make_advice_options(
+    "revision gguf_file column split", default="mean", help="mean, cls, last, max, weightedmean.", shown=None
+)
 
 
+@derive_options
 def build(
     model: Annotated[str, typer.Argument(help="Hub id, folder or GGUF file.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.", show_default=False)],
     text: Annotated[
         str, typer.Option(help="Text of the kind that will be embedded: a file, folder, dataset id, or -.")
     ],
-    revision: space.Revision = None,
-    gguf_file: space.GgufFile = None,
-    column: space.Column = None,
-    split: space.Split = None,
-    layers: space.Averaged = None,
-    pooling: Annotated[str, typer.Option(help="mean, cls, last, max, weightedmean.", rich_help_panel=_ROWS)] = "mean",
-    max_length: space.MaxLength = None,
-    batch_size: space.BatchSize = None,
-    device: space.Device = "auto",
-    trust_remote_code: space.TrustRemoteCode = False,
+    reading: Annotated[Keywords, _SPACE],
     normalize: Annotated[
         bool, typer.Option("--normalize/--no-normalize", help="Divide rows by their length at the end.")
     ] = True,
     seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
-    json: space.Json = False,
+    json: Json = False,
 ) -> None:
     """Take the advice on a model and write a sentence-transformers folder that loads without isotrope.
 
     Nothing needs a label: the text says what will be embedded. The folder's README.md says what was done and measured.
     """
-    options = {name: value for name, value in locals().items() if name not in ("output", "json")}
     import json as library
 
     from isotrope.advice.build import build as make
@@ -48,7 +41,16 @@ def build(
     from isotrope.cli.terminal import Bar, warnings_told
 
     with Bar(quiet=json) as bar, warnings_told():
-        advice = make(output, **options, progress=bar)
+        advice = make(
+            output,
+            model=model,
+            text=text,
+            normalize=normalize,
+            overwrite=overwrite,
+            seed=seed,
+            **reading,
+            progress=bar,
+        )
     if json:
         echo_json(library.dumps(advice.to_dict() | {"folder": str(output)}, indent=1, allow_nan=False))
         return

@@ -6,56 +6,56 @@ import re
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from isotrope.errors import InputError
+from isotrope.sources.input import Input
 from isotrope.sources.vectors.remote import is_url
 from isotrope.sources.vectors.source import ENDINGS, OPENERS
 from isotrope.sources.vectors.stores.address import parse
 from isotrope.storage.redaction import masked
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where rows come from: vectors, or a model over a text (None for the embedded ones), and a short name."""
+def resolve_input(input: str | None, reading: Input, corpus: str | None = None) -> Input:
+    """Give INPUT the role that is left, by what it is.
 
-    model: str | None = None
-    text: str | None = None
-    vectors: str | None = None
+    Args:
+        input: The argument INPUT of a command: vectors, a text or a model.
+        reading: The model, text or vectors that options name.
+        corpus: A named corpus, in place of a text.
 
-    @property
-    def name(self) -> str:
-        """A short name for a folder."""
-        store = parse(self.vectors) if self.vectors else None
-        chosen = (store and (store.name or str(store))) or self.vectors or self.model or "all-MiniLM-L6-v2"
-        return re.sub(r"[^A-Za-z0-9._-]+", "-", Path(chosen).name or "run").strip("-.") or "run"
-
-
-def sort_out(
-    input: str | None, *, model: str | None, text: str | None, corpus: str | None, vectors: str | None
-) -> Place:
-    """Give INPUT the role that is left, by what it is."""
-    if text is not None and corpus is not None:
+    >>> resolve_input("rows.npy", Input()).vectors
+    'rows.npy'
+    """
+    if reading.text is not None and corpus is not None:
         raise InputError("got --text and --corpus; give one of them.")
-    text = text if text is not None else corpus
-    if vectors is not None:
-        if input is not None:
-            raise InputError(f"got the vectors {vectors!r} and also {input!r}; give one of them.")
-        return Place(model, text, vectors)
+    if corpus is not None:
+        reading = replace(reading, text=corpus)
     if input is None:
-        return Place(model, text)
-    if (model is not None or text is not None) and _holds_vectors(input):
-        given = "model" if model is not None else "text"
+        return reading
+    if reading.vectors is not None:
+        raise InputError(f"got the vectors {reading.vectors!r} and also {input!r}; give one of them.")
+    if (reading.model is not None or reading.text is not None) and _holds_vectors(input):
+        given = "model" if reading.model is not None else "text"
         raise InputError(f"{input!r} holds vectors, and vectors take no {given}; leave out --{given}.")
-    if model is not None:
-        if text is not None:
-            raise InputError(f"got a model, a text and also {input!r}; leave one out.")
-        return Place(model, input)
-    if text is not None:
-        return Place(input, text)
-    return _by_kind(input)
+    if reading.model is not None and reading.text is not None:
+        raise InputError(f"got a model, a text and also {input!r}; leave one out.")
+    if reading.model is not None:
+        return replace(reading, text=input)
+    if reading.text is not None:
+        return replace(reading, model=input)
+    role: dict[str, Any] = {_find_role(input): input}
+    return replace(reading, **role)
+
+
+def make_folder_name(reading: Input) -> str:
+    """Make a short name for the folder of a run."""
+    store = parse(reading.vectors) if reading.vectors else None
+    chosen = (store and (store.name or str(store))) or reading.vectors or reading.model or "all-MiniLM-L6-v2"
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", Path(chosen).name or "run").strip("-.") or "run"
 
 
 def _holds_vectors(input: str) -> bool:
@@ -71,14 +71,15 @@ _LOOKED_AT = 10_000
 
 
 @contextmanager
-def vectors_offered(place: Place) -> Iterator[None]:
+def offer_vectors(reading: Input) -> Iterator[None]:
     """Add to the refusal of a folder, or of a file in it, the command that scans other vectors which lie there."""
     try:
         yield
     except InputError as error:
-        folder = Path(place.vectors or place.text or "")
-        files = _vectors_in(folder) if (place.vectors or place.text) and folder.is_dir() else []
-        if place.vectors is not None:
+        source = reading.vectors or reading.text
+        folder = Path(source or "")
+        files = _find_vectors(folder) if source and folder.is_dir() else []
+        if reading.vectors is not None:
             good = [path for path in files if path.name not in str(error)]
             files = good if len(good) < len(files) else []  # else the refusal is not of a file
         if not files:
@@ -88,35 +89,33 @@ def vectors_offered(place: Place) -> Iterator[None]:
         raise InputError(f"{str(error).rstrip('.')}; type {command} to scan vectors that lie in it.") from error
 
 
-def _vectors_in(folder: Path) -> list[Path]:
+def _find_vectors(folder: Path) -> list[Path]:
     """The files of vectors in a folder and in those below it, its own first."""
     files = [path for path in islice(folder.rglob("*"), _LOOKED_AT) if path.suffix.lower() in _NUMBERS_ALONE]
     return sorted((path for path in files if path.is_file()), key=lambda path: (path.parent != folder, path))
 
 
-def _by_kind(input: str) -> Place:
+def _find_role(input: str) -> str:
     """INPUT on its own: vectors by its address or ending, a model by its files, else a text for the embedded model."""
     if parse(input) is not None:
-        return Place(vectors=input)
+        return "vectors"
     path = Path(input)
     if is_url(input):
         if path.suffix:
-            return Place(vectors=input) if path.suffix.lower() in OPENERS else Place(text=input)
+            return "vectors" if path.suffix.lower() in OPENERS else "text"
         raise InputError(f"{masked(input)!r} may hold anything; say what with --vectors, --text or --model.")
     if path.is_dir():
         if any((path / name).exists() for name in ("config.json", "modules.json")) or any(path.glob("*.gguf")):
-            return Place(model=input)
-        if any(p.suffix.lower() in ENDINGS for p in path.iterdir()):
-            return Place(vectors=input)
-        return Place(text=input)
+            return "model"
+        return "vectors" if any(p.suffix.lower() in ENDINGS for p in path.iterdir()) else "text"
     if path.suffix.lower() in ENDINGS:
-        return Place(vectors=input)
+        return "vectors"
     if path.suffix.lower() in (".gguf", ".onnx"):
-        return Place(model=input)
+        return "model"
     if path.exists() or input == "-":
-        return Place(text=input)
+        return "text"
     if (path.suffix and "/" not in input) or ("/" in input and path.parent.is_dir()):
         raise InputError(f"there is no file {input!r}; check the path.")
     if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", input):
-        return Place(model=input)
+        return "model"
     raise InputError(f"there is no file or model {input!r}; check the path, or give a model's hub id or folder.")

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli import space_options as space
+from isotrope.cli.options import Json, Keywords, derive_options, make_space_options
 
 if TYPE_CHECKING:
     from isotrope.studies.latent_geometry.prediction import Predictions
 
 
+@derive_options
 def predict(
+    reading: Annotated[Keywords, make_space_options("batch_size device")],
     model: Annotated[str, typer.Argument(help="Hub id, folder or GGUF file.")],
     data: Annotated[
         Path | None,
         typer.Option(help="Folder with latent_geometry/ and wikitext-2/.", show_default="$ISOTROPE_DATA"),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the sequences and quantizers.")] = 0,
-    batch_size: space.BatchSize = None,
-    device: space.Device = "auto",
-    json: space.Json = False,
+    json: Json = False,
 ) -> None:
     """Predict a GLUE average from each measure of the last layer, with the measure's known skill beside it."""
     import os
@@ -35,7 +35,7 @@ def predict(
     if place is None:
         raise InputError("the prediction needs the authors' files and WikiText-2; name their folder with --data.")
     with Bar(quiet=json) as bar:
-        found = predict_glue(model, data=place, seed=seed, batch_size=batch_size, device=device, progress=bar)
+        found = predict_glue(model, data=place, seed=seed, **reading, progress=bar)
     if json:
         import json as library
 

@@ -7,123 +7,28 @@ from typing import Annotated
 
 import typer
 
-from isotrope.cli import engine_options
+from isotrope.cli.options import ENGINE, Options, derive_options
+from isotrope.engines.engine import Engine
+from isotrope.options import ScanOptions
+from isotrope.sources.input import Input
 
-_MODEL = "Model"
-_TEXT = "Text"
-_WHAT = "What to measure"
 _RUN = "Run"
 
 
+@derive_options(after={"corpus": "text", "measures": "layers"})
 def scan(
+    reading: Annotated[Input, Options(Input)],
+    where: Annotated[Engine, ENGINE],
+    asked: Annotated[ScanOptions, Options(ScanOptions)],
     input: Annotated[
         str | None,
         typer.Argument(
             help="Vectors, a text, images or sounds, or a model; found out from its kind.", show_default="Python manual"
         ),
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="Hub id, folder, GGUF or ONNX file.", show_default="embedded all-MiniLM-L6-v2", rich_help_panel=_MODEL
-        ),
-    ] = None,
-    revision: Annotated[str | None, typer.Option(help="Revision of a hub model.", rich_help_panel=_MODEL)] = None,
-    gguf_file: Annotated[str | None, typer.Option(help="GGUF file in the folder.", rich_help_panel=_MODEL)] = None,
-    hooks: Annotated[
-        str | None,
-        typer.Option("--hook", help='Modules whose outputs are the layers, e.g. "blocks.*".', rich_help_panel=_MODEL),
-    ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel=_MODEL)] = "auto",
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Let a model run its own code.", rich_help_panel=_MODEL)
-    ] = False,
-    text: Annotated[
-        str | None,
-        typer.Option(help="Text, images or sounds: file, folder, dataset id; - for stdin.", rich_help_panel=_TEXT),
-    ] = None,
     corpus: Annotated[
-        str | None, typer.Option(help="A named corpus: python-manual, or a dataset id.", rich_help_panel=_TEXT)
+        str | None, typer.Option(help="A named corpus: python-manual, or a dataset id.", rich_help_panel="Text")
     ] = None,
-    column: Annotated[
-        str | None, typer.Option(help="Column or array to read, where there are several.", rich_help_panel=_TEXT)
-    ] = None,
-    split: Annotated[str | None, typer.Option(help="Split of a dataset.", rich_help_panel=_TEXT)] = None,
-    unit: Annotated[
-        str, typer.Option(help="What is one text in a plain file: line or paragraph.", rich_help_panel=_TEXT)
-    ] = "line",
-    group_by: Annotated[
-        str | None, typer.Option(help="Measure each value of this column apart too.", rich_help_panel=_TEXT)
-    ] = None,
-    special_tokens: Annotated[
-        str, typer.Option(help="keep or drop tokens that the tokenizer adds.", rich_help_panel=_TEXT)
-    ] = "keep",
-    max_length: Annotated[
-        int | None,
-        typer.Option(help="Tokens at which texts are cut.", show_default="512 or the model's", rich_help_panel=_TEXT),
-    ] = None,
-    vectors: Annotated[
-        str | None,
-        typer.Option(
-            help="File or folder of npy, npz, safetensors, parquet, arrow, HDF5, faiss; or a store.",
-            rich_help_panel=_WHAT,
-        ),
-    ] = None,
-    pooling: Annotated[
-        str | None,
-        typer.Option(
-            help="One row per text: mean, cls, last, max, weightedmean, first+last, sbert-wk, mean:1+-1.",
-            show_default="rows are tokens",
-            rich_help_panel=_WHAT,
-        ),
-    ] = None,
-    layers: Annotated[str, typer.Option(help="all, or e.g. 0,6,-1 or L.before_norm.", rich_help_panel=_WHAT)] = "all",
-    measures: Annotated[
-        str | None,
-        typer.Option(
-            help="Groups or names, see isotrope catalogue.",
-            show_default="moments,tokens,sequences",
-            rich_help_panel=_WHAT,
-        ),
-    ] = None,
-    precision: Annotated[
-        str | None,
-        typer.Option(
-            help="fast (float32 products) or exact (float64).",
-            show_default="exact for vectors, fast for models",
-            rich_help_panel=_WHAT,
-        ),
-    ] = None,
-    sample: Annotated[
-        int, typer.Option(help="Rows kept for intervals and spectra of sequences.", rich_help_panel=_WHAT)
-    ] = 20_000,
-    seed: Annotated[int, typer.Option(help="Which rows are sampled.", rich_help_panel=_WHAT)] = 0,
-    batch_size: Annotated[
-        int | None,
-        typer.Option(
-            help="Texts, images, sounds or rows at a time.", show_default="32 texts, 8 images", rich_help_panel=_RUN
-        ),
-    ] = None,
-    bad_files: Annotated[
-        str,
-        typer.Option(help="stop at a file of vectors that cannot be read, or skip it.", rich_help_panel=_RUN),
-    ] = "stop",
-    engine: engine_options.Engine = "local",
-    address: engine_options.Address = None,
-    workers: engine_options.Workers = None,
-    gpus_per_worker: engine_options.GpusPerWorker = 0.0,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Run folder to write.", rich_help_panel=_RUN)
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a stopped run.", rich_help_panel=_RUN)] = False,
-    keep: Annotated[
-        str,
-        typer.Option(
-            help="Statistics that stay in the run folder: none, summary (for later commands) or all (exact).",
-            rich_help_panel=_RUN,
-        ),
-    ] = "summary",
-    checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints.", rich_help_panel=_RUN)] = 60.0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what it would cost.", rich_help_panel=_RUN)
     ] = False,
@@ -137,44 +42,45 @@ def scan(
 
     Without arguments: the embedded model over the Python manual.
     """
-    given = locals()
     from contextlib import nullcontext
     from dataclasses import replace
 
     from isotrope import gate
-    from isotrope.cli.inputs import sort_out, vectors_offered
+    from isotrope.cli.inputs import make_folder_name, offer_vectors, resolve_input
     from isotrope.cli.interrupts import advise_on_run, advise_when_stopped
     from isotrope.cli.next_step import next_command
     from isotrope.cli.output import echo, echo_json
     from isotrope.cli.result_folder import fresh_folder
     from isotrope.cli.terminal import Bar, show_findings, show_plan
-    from isotrope.engines.engine import Engine
     from isotrope.errors import InputError
     from isotrope.measures import get
     from isotrope.pipeline import choose, scan_source
     from isotrope.plan import plan
     from isotrope.runs.retention import check_keep
     from isotrope.runs.run import Run
-    from isotrope.sources.input import Input
 
-    reading, where = Input.among(given), Engine.among(given)
+    output = None if asked.output is None else Path(asked.output)
+    resume, keep = asked.resume, asked.keep
     gates = [gate.parse(expression) for expression in fail_on or []]
     for one in gates:
         get(one.measure)
-    options = choose(_with(measures, [one.measure for one in gates]), sample=sample, seed=seed)
+    options = choose(
+        _add_measures(asked.measures, [one.measure for one in gates]), sample=asked.sample, seed=asked.seed
+    )
     check_keep(keep)
-    place = sort_out(input, model=model, text=text, corpus=corpus, vectors=vectors)
+    reading = resolve_input(input, reading, corpus)
     if resume and output is None:
         raise InputError("there is nothing to resume without a run folder; name it with -o.")
-    folder = output if output is not None or json or dry_run else fresh_folder("isotrope-runs", place.name)
+    folder = (
+        output if output is not None or json or dry_run else fresh_folder("isotrope-runs", make_folder_name(reading))
+    )
     run = Run(folder) if folder is not None else None
     if run is not None and dry_run:
         run.prepare(resume=resume)
     advise = advise_when_stopped(lambda: "" if dry_run else advise_on_run(run))
     kept = nullcontext() if run is None or dry_run else run.held(resume=resume)
-    with advise, kept, vectors_offered(place), Bar(quiet=json) as bar:
+    with advise, kept, offer_vectors(reading), Bar(quiet=json) as bar:
         bar("opening", 0, None)
-        reading = replace(reading, model=place.model, text=place.text, vectors=place.vectors)
         if dry_run:
             source = reading.open()
             gate.check_layers(gates, source.layers)
@@ -190,7 +96,7 @@ def scan(
                     run=run,
                     resume=resume,
                     keep=keep,
-                    checkpoint_every=checkpoint_every,
+                    checkpoint_every=asked.checkpoint_every,
                     progress=bar,
                 )
     if dry_run:
@@ -201,7 +107,7 @@ def scan(
     else:
         show_findings(findings, folder)
         assert folder is not None
-        echo(f"Next: {next_command(findings, place, given, folder)}")
+        echo(f"Next: {next_command(findings, reading, folder)}")
     outcomes = [gate.check(one, findings) for one in gates]
     for outcome in outcomes:
         echo(outcome.text, err=True)
@@ -209,8 +115,11 @@ def scan(
         raise typer.Exit(1)
 
 
-def _with(measures: str | None, more: list[str]) -> str | None:
-    """The measures asked for, and those that the gates need."""
+def _add_measures(measures: str | list[str] | None, more: list[str]) -> str | list[str] | None:
+    """Add the measures that gates need to those asked for."""
     from isotrope.pipeline import DEFAULT_MEASURES
 
-    return ",".join([measures or DEFAULT_MEASURES, *more]) if more else measures
+    if not more:
+        return measures
+    asked = DEFAULT_MEASURES if measures is None else measures
+    return [*(asked.split(",") if isinstance(asked, str) else asked), *more]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from isotrope.cli import space_options as space
+from isotrope.cli.options import Json, Keywords, Options, derive_options, make_space_options
 from isotrope.cli.predict import predict
+from isotrope.finetuning.settings import Training
+from isotrope.options import option
 
 if TYPE_CHECKING:
     from isotrope.studies.result import Study
@@ -17,30 +21,32 @@ study = typer.Typer(name="study", help="Repeat a paper's experiments on your mod
 
 _Number = TypeVar("_Number", int, float)
 
-Models: TypeAlias = Annotated[
-    str | None,
-    typer.Option(help="Hub ids, folders or GGUF files, with commas between.", show_default="embedded all-MiniLM-L6-v2"),
-]
-Text: TypeAlias = Annotated[
-    str | None, typer.Option(help="Text file, folder, dataset id.", show_default="Python manual")
-]
-Data: TypeAlias = Annotated[Path | None, typer.Option(help="Folder of the data sets.", show_default="$ISOTROPE_DATA")]
-Texts: TypeAlias = Annotated[int | None, typer.Option(help="At most so many texts.", show_default="all")]
-Quick: TypeAlias = Annotated[bool, typer.Option("--quick", help="Minutes instead of hours: less of everything.")]
-Seed: TypeAlias = Annotated[int, typer.Option(help="Of all that is drawn.")]
-Output: TypeAlias = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Folder to write.", show_default="a new one")
-]
-Tasks: TypeAlias = Annotated[
-    str | None, typer.Option(help="Of GLUE, e.g. rte,cola, or none.", show_default="all that the data holds")
-]
-_TRAINING = "Training"
-TrainRows: TypeAlias = Annotated[
-    int | None, typer.Option(help="Training rows to use.", show_default="all", rich_help_panel=_TRAINING)
-]
-Epochs: TypeAlias = Annotated[int, typer.Option(help="At most.", rich_help_panel=_TRAINING)]
-LearningRate: TypeAlias = Annotated[float, typer.Option(help="Of the model.", rich_help_panel=_TRAINING)]
-Resume: TypeAlias = Annotated[bool, typer.Option("--resume", help="Go on with a stopped study.")]
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions:
+    """What studies are asked; see `isotrope.studies.options`."""
+
+    models: str | None = option(
+        None, "Hub ids, folders or GGUF files, with commas between.", shown="embedded all-MiniLM-L6-v2"
+    )
+    text: str | None = option(None, "Text file, folder, dataset id.", shown="Python manual")
+    images: str | None = option(None, "For models of images: folder, dataset.", shown="none")
+    sounds: str | None = option(None, "For models of sounds: folder, dataset.", shown="none")
+    data: Path | None = option(None, "Folder of the data sets.", type=Path, shown="$ISOTROPE_DATA")
+    texts: int | None = option(None, "At most so many texts.", type=int, shown="all")
+    tasks: str | None = option(None, "Of GLUE, e.g. rte,cola, or none.", shown="all that the data holds")
+    quick: bool = option(False, "Minutes instead of hours: less of everything.")
+    seed: int = option(0, "Of all that is drawn.")
+    output: Path | None = option(None, "Folder to write.", flags=("--output", "-o"), type=Path, shown="a new one")
+    resume: bool = option(False, "Go on with a stopped study.")
+
+
+_READING = make_space_options("batch_size device")
+
+
+def _ask(names: str) -> Options:
+    """The options with these names, and those of all studies."""
+    return Options(StudyOptions, f"{names} quick seed output resume")
 
 
 @study.callback(invoke_without_command=True)
@@ -50,102 +56,65 @@ def _options(context: typer.Context) -> None:
 
 
 @study.command()
+@derive_options(after={"seeds": "tasks"})
 def uniformity(
-    models: Models = None,
-    text: Text = None,
-    data: Data = None,
-    texts: Texts = None,
-    tasks: Tasks = None,
+    training: Annotated[Keywords, Options(Training, "train_rows epochs learning_rate")],
+    reading: Annotated[Keywords, _READING],
+    asked: Annotated[Keywords, _ask("models text data texts tasks")],
     seeds: Annotated[int, typer.Option(help="Seeds of fine-tuning.")] = 5,
-    train_rows: TrainRows = None,
-    epochs: Epochs = 3,
-    learning_rate: LearningRate = 2e-5,
-    quick: Quick = False,
-    seed: Seed = 0,
-    batch_size: space.BatchSize = None,
-    device: space.Device = "auto",
-    output: Output = None,
-    resume: Resume = False,
-    json: space.Json = False,
+    json: Json = False,
 ) -> None:
     """Spectra and uniformity by layer, the theorem's bound, STS, GLUE and what repairs change (Yan et al. 2022)."""
-    given = locals()
     from isotrope.studies.uniformity import uniformity as run
 
-    _run(run, "uniformity", given | {"tasks": _listed(tasks)})
+    _run(run, "uniformity", asked, training | reading | {"seeds": seeds}, json=json)
 
 
 @study.command()
+@derive_options(after={"width": "texts", "blocks": "width"})
 def anisotropy(
-    models: Models = None,
-    text: Text = None,
-    images: Annotated[
-        str | None, typer.Option(help="For models of images: folder, dataset.", show_default="none")
-    ] = None,
-    sounds: Annotated[
-        str | None, typer.Option(help="For models of sounds: folder, dataset.", show_default="none")
-    ] = None,
-    texts: Texts = None,
+    reading: Annotated[Keywords, _READING],
+    asked: Annotated[Keywords, _ask("models text images sounds texts")],
     width: Annotated[int, typer.Option(help="Of the fresh block.")] = 768,
     blocks: Annotated[
         str | None,
         typer.Option(help="Of the models, e.g. 0,3,-1, put under a bias.", show_default="first and middle"),
     ] = None,
-    quick: Quick = False,
-    seed: Seed = 0,
-    batch_size: space.BatchSize = None,
-    device: space.Device = "auto",
-    output: Output = None,
-    resume: Resume = False,
-    json: space.Json = False,
+    json: Json = False,
 ) -> None:
     """Mean cosine and drift by layer, and blocks under a common bias (Godey et al. 2023)."""
-    given = locals()
     from isotrope.studies.anisotropy import anisotropy as run
 
-    _run(run, "anisotropy", given | {"blocks": None if blocks is None else _numbers(blocks, "blocks", int)})
+    more = {"width": width, "blocks": None if blocks is None else _parse_numbers(blocks, "blocks", int)}
+    _run(run, "anisotropy", asked, reading | more, json=json)
 
 
 @study.command("norm-variance")
+@derive_options
 def norm_variance(
-    models: Models = None,
-    text: Text = None,
-    texts: Texts = None,
-    quick: Quick = False,
-    seed: Seed = 0,
-    batch_size: space.BatchSize = None,
-    device: space.Device = "auto",
-    output: Output = None,
-    resume: Resume = False,
-    json: space.Json = False,
+    reading: Annotated[Keywords, _READING],
+    asked: Annotated[Keywords, _ask("models text texts")],
+    json: Json = False,
 ) -> None:
     """Norm and variance of token types by layer, and what explains them (Yamagiwa and Shimodaira 2024)."""
-    given = locals()
     from isotrope.studies.norm_variance import norm_variance as run
 
-    _run(run, "norm-variance", given)
+    _run(run, "norm-variance", asked, reading, json=json)
 
 
 @study.command("all")
+@derive_options
 def all_(
+    training: Annotated[Keywords, Options(Training, "train_rows")],
+    reading: Annotated[Keywords, _READING],
+    asked: Annotated[Keywords, _ask("text data tasks")],
     models: Annotated[list[str] | None, typer.Argument(help="Hub ids, folders or GGUF files.")] = None,
-    text: Text = None,
-    data: Data = None,
-    tasks: Tasks = None,
-    train_rows: TrainRows = None,
-    quick: Quick = False,
-    seed: Seed = 0,
-    batch_size: space.BatchSize = None,
-    device: space.Device = "auto",
-    output: Output = None,
-    resume: Resume = False,
-    json: space.Json = False,
+    json: Json = False,
 ) -> None:
     """All four studies, with one page over them."""
-    given = locals()
     from isotrope.studies.run_all import all_studies as run
 
-    _run(run, "all", given | {"tasks": _listed(tasks)})
+    _run(run, "all", asked | {"models": models}, training | reading, json=json)
 
 
 _latent = typer.Typer(name="latent-geometry", help="Whether geometry foretells GLUE (Marbut, Chandler and Wheeler).")
@@ -154,12 +123,12 @@ study.add_typer(_latent)
 
 
 @_latent.callback(invoke_without_command=True)
+@derive_options(after={"levels": "tasks", "seeds": "levels", "foreign": "seeds", "others": "foreign"})
 def latent_geometry(
     context: typer.Context,
-    models: Models = None,
-    text: Text = None,
-    data: Data = None,
-    tasks: Tasks = None,
+    training: Annotated[Keywords, Options(Training, "train_rows epochs learning_rate max_length")],
+    reading: Annotated[Keywords, _READING],
+    asked: Annotated[Keywords, _ask("models text data tasks")],
     levels: Annotated[
         str | None, typer.Option(help="Shares of noise, e.g. 0,0.05,0.2.", show_default="ten from 0 to 1")
     ] = None,
@@ -170,37 +139,30 @@ def latent_geometry(
     others: Annotated[
         str | None, typer.Option(help="Checkpoints of the models' kinds, taken as they are.", show_default="none")
     ] = None,
-    train_rows: TrainRows = None,
-    epochs: Epochs = 3,
-    learning_rate: LearningRate = 2e-5,
-    max_length: Annotated[int, typer.Option(help="Tokens at which texts are cut.", rich_help_panel=_TRAINING)] = 128,
-    quick: Quick = False,
-    seed: Seed = 0,
-    batch_size: space.BatchSize = None,
-    device: space.Device = "auto",
-    output: Output = None,
-    resume: Resume = False,
-    json: space.Json = False,
+    json: Json = False,
 ) -> None:
     """Table 2 from the authors' files; then your models under more and more noise, measured and fine-tuned."""
-    given = locals()
     if context.invoked_subcommand is not None:
         return
     from isotrope.studies.latent_geometry import latent_geometry as run
 
-    del given["context"]
-    given["levels"] = None if levels is None else _numbers(levels, "shares of noise", float)
-    _run(run, "latent-geometry", given | {"tasks": _listed(tasks), "others": _listed(others) or []})
+    more = {
+        "levels": None if levels is None else _parse_numbers(levels, "shares of noise", float),
+        "seeds": seeds,
+        "foreign": foreign,
+        "others": _parse_names(others) or [],
+    }
+    _run(run, "latent-geometry", asked, training | reading | more, json=json)
 
 
-def _listed(text: str | None) -> list[str] | None:
+def _parse_names(text: str | None) -> list[str] | None:
     """Names with commas between; the word none for no name at all."""
     from isotrope.cli.evaluate.text import listed
 
     return None if text is None else [] if text == "none" else listed(text)
 
 
-def _numbers(text: str, what: str, kind: type[_Number]) -> list[_Number]:
+def _parse_numbers(text: str, what: str, kind: type[_Number]) -> list[_Number]:
     from isotrope.errors import InputError
 
     try:
@@ -213,8 +175,16 @@ def _numbers(text: str, what: str, kind: type[_Number]) -> list[_Number]:
 _KEPT = ("parts/*/part.json", "runs/*/findings.json", "runs/*/checkpoint/*/state.json")
 
 
-def _run(run: Any, name: str, given: dict[str, Any]) -> None:
-    """Carry a study out, and say what it found."""
+def _run(run: Callable[..., Any], name: str, asked: Keywords, more: Keywords, *, json: bool) -> None:
+    """Carry out a study, and print what it found.
+
+    Args:
+        run: The function of the study.
+        name: Its name.
+        asked: The options of `StudyOptions` that it takes.
+        more: Its other arguments.
+        json: Whether to print JSON.
+    """
     from isotrope.cli.evaluate.text import listed
     from isotrope.cli.interrupts import advise_on_folder, advise_when_stopped
     from isotrope.cli.output import echo, echo_json
@@ -222,8 +192,10 @@ def _run(run: Any, name: str, given: dict[str, Any]) -> None:
     from isotrope.cli.terminal import Bar, warnings_told
     from isotrope.errors import InputError
 
-    given = dict(given)
-    json, output, models = given.pop("json"), given.pop("output"), given.pop("models")
+    given = asked | more
+    output, models = given.pop("output"), given.pop("models")
+    if "tasks" in given:
+        given["tasks"] = _parse_names(given["tasks"])
     if given["resume"] and output is None:
         raise InputError("there is nothing to resume without the study's folder; name it with -o.")
     folder = output or fresh_folder("isotrope-studies", name)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from isotrope.errors import InputError
-from isotrope.sources.input import Input
-from isotrope.sources.source import Source
-from isotrope.sources.vectors.unreadable_files import SKIP_UNOPENED, refuse_choice
+from isotrope.options import find_changes, option
 
 if TYPE_CHECKING:
     from isotrope.engines.ray.workers import Workers
+    from isotrope.sources.input import Input
+    from isotrope.sources.source import Source
     from isotrope.sources.text.encoder import Encoder
 
 ENGINES = ("local", "ray")
@@ -22,19 +22,29 @@ ENGINES = ("local", "ray")
 _LEAST_SHARE = 1e-4
 
 
+_PANEL = "Engine"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """Where a source is read: engine "local", in this process, or "ray", by the workers of a cluster.
+    """Where a source is read: in this process, or by the workers of a cluster.
 
-    address: of the cluster, "auto" for the one that runs here; None for RAY_ADDRESS, without that one of its own.
-    workers: of one CPU each; None for all that have room. gpus_per_worker: such as 1 or 0.5. With
-    `bad_files="skip"` of what is read, shards of vectors that cannot be read are skipped and named.
+    With `bad_files="skip"` of what is read, workers skip and name shards of vectors that cannot be read.
+
+    Args:
+        engine: "local", this process, or "ray", a cluster.
+        address: The address of the cluster, "auto" for the one that runs here; None for RAY_ADDRESS, and without that
+            for a cluster of its own.
+        workers: How many workers, of one CPU each; None for all that have room.
+        gpus_per_worker: GPUs of each worker, such as 1 or 0.5.
     """
 
-    engine: str = "local"
-    address: str | None = None
-    workers: int | None = None
-    gpus_per_worker: float = 0.0
+    engine: str = option("local", "local (this process) or ray (a cluster).", panel=_PANEL)
+    address: str | None = option(
+        None, "Of a Ray cluster: auto, HOST:PORT.", panel=_PANEL, shown="$RAY_ADDRESS, or one here"
+    )
+    workers: int | None = option(None, "Workers of one CPU each.", panel=_PANEL, type=int, shown="all that have room")
+    gpus_per_worker: float = option(0.0, "GPUs of each worker, e.g. 1 or 0.5.", panel=_PANEL)
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
@@ -46,22 +56,18 @@ class Engine:
             raise InputError(
                 f"got {gpus} GPUs per worker, expected 0, a share of one from {_LEAST_SHARE:g} to 1, or a whole number."
             )
-        for field in fields(self):
-            if self.engine == "local" and getattr(self, field.name) != field.default:
-                name = field.name.replace("_", "-")
-                raise InputError(f"the engine local has no use for --{name}; leave it out, or add --engine ray.")
-
-    @classmethod
-    def among(cls, given: Mapping[str, Any]) -> Engine:
-        """The fields that are among the given arguments of a function or a command."""
-        return cls(**{f.name: given[f.name] for f in fields(cls) if f.name in given})
+        if self.engine == "local" and (changes := find_changes(self)):
+            name = next(iter(changes)).replace("_", "-")
+            raise InputError(f"the engine local has no use for --{name}; leave it out, or add --engine ray.")
 
     @contextmanager
     def open(self, reading: Input) -> Iterator[Source]:
-        """The source of a reading, on this engine."""
+        """Open the source of a reading on this engine."""
         if self.engine == "local":
             yield reading.open()
         else:
+            from isotrope.sources.vectors.unreadable_files import SKIP_UNOPENED, refuse_choice
+
             refuse_choice(reading.bad_files)
             skip = reading.bad_files == "skip"
             with self._workers(skip=skip) as workers:
@@ -69,7 +75,7 @@ class Engine:
 
     @contextmanager
     def encoder(self, reading: Input) -> Iterator[Encoder]:
-        """What makes rows of texts, on this engine."""
+        """Open an encoder of texts on this engine."""
         from isotrope.sources.text.encoder import Encoder
 
         if self.engine == "local":

@@ -71,14 +71,27 @@ def evaluate_retrieval(
     for their ids; their rows are in a temporary file meanwhile. engine, address, workers, gpus_per_worker: where
     the model runs, see `isotrope.engines.engine`.
     """
-    given, started, told = locals(), begin(), progress or (lambda *_: None)
+    started, told = begin(), progress or (lambda *_: None)
     if not 0 <= seed < 2**31:
         raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
     told("reading the set", 0, None)
     found = open_set(data, split)
     tried = treatments(repairs, seed=seed, model=EMBEDDED if model is None else str(model))
     corpus = None if isinstance(fit_text, str) and fit_text == OWN else open_corpus(fit_text)
-    with Engine.among(given).encoder(Input.among(given)) as encoder:
+    where = Engine(engine=engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
+    reading = Input(
+        model=model,
+        revision=revision,
+        gguf_file=gguf_file,
+        trust_remote_code=trust_remote_code,
+        layers=layers,
+        pooling=pooling,
+        special_tokens=special_tokens,
+        max_length=max_length,
+        batch_size=batch_size,
+        device=device,
+    )
+    with where.encoder(reading) as encoder:
         told("loading the model", 0, None)
         width = encoder(["width"]).shape[1]
         for treatment in tried:

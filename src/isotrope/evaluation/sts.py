@@ -75,7 +75,7 @@ def evaluate_sts(
     al. 2021) or "paper" (the plain mean over a year's subsets; Yan et al. 2022). engine, address, workers,
     gpus_per_worker: where the model runs, see `isotrope.engines.engine`.
     """
-    given, started, told = locals(), begin(), progress or (lambda *_: None)
+    started, told = begin(), progress or (lambda *_: None)
     if not 0 <= seed < 2**31:
         raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
     found = read_sets(sets, data, protocol)
@@ -87,8 +87,20 @@ def evaluate_sts(
     corpus = None if isinstance(fit_text, str) and fit_text == OWN else open_corpus(fit_text)
     own = pooling is None and protocol == "concatenated" and has_pipeline(model, revision)
     default = "all" if own or (pooling and parse(pooling).layers) else LAYERS[protocol]
-    reading = Input.among(given | {"layers": default if layers is None else layers})
-    with Engine.among(given).encoder(reading) as encoder:
+    reading = Input(
+        model=model,
+        layers=default if layers is None else layers,
+        pooling=pooling,
+        special_tokens=special_tokens,
+        revision=revision,
+        gguf_file=gguf_file,
+        trust_remote_code=trust_remote_code,
+        batch_size=batch_size,
+        max_length=max_length,
+        device=device,
+    )
+    where = Engine(engine=engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
+    with where.encoder(reading) as encoder:
         told("loading the model", 0, None)
         width = encoder(found[0].sentences[:1]).shape[1]
         for treatment in tried:

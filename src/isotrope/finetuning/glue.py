@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +62,16 @@ def evaluate_glue(
     `isotrope.finetuning.settings.Training`. output: a folder in which each finished run becomes a file at once;
     `resume` goes on with it. Paper: Yan et al. 2022, Tables 2, 3, 5 and 6.
     """
-    given, started, told = locals(), begin(), progress or (lambda *_: None)
-    training = Training(**{f.name: given[f.name] for f in fields(Training)})
+    started, told = begin(), progress or (lambda *_: None)
+    training = Training(
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        softdecay_learning_rate=softdecay_learning_rate,
+        max_length=max_length,
+        patience=patience,
+        train_rows=train_rows,
+    )
     if seeds < 1 or not 0 <= seed < 2**31 - seeds:
         raise InputError(f"got {seeds} seeds from {seed} on, expected at least one, and numbers below {2**31 - 1:,}.")
     tried = [replace(method, block=softdecay_block) for method in parse_methods(methods, alphas)]

@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass
 
 from isotrope.errors import InputError
+from isotrope.options import option
+
+_PANEL = "Training"
 
 
 @dataclass(frozen=True)
@@ -16,13 +19,13 @@ class Training:
     train_rows: how many training rows to use, None for all.
     """
 
-    epochs: int = 3
-    batch_size: int = 32
-    learning_rate: float = 2e-5
-    softdecay_learning_rate: float = 2e-3
-    max_length: int = 128
-    patience: int = 2
-    train_rows: int | None = None
+    epochs: int = option(3, "At most.", panel=_PANEL)
+    batch_size: int = option(32, "Rows in a step.", panel=_PANEL)
+    learning_rate: float = option(2e-5, "Of the model.", panel=_PANEL)
+    softdecay_learning_rate: float = option(2e-3, "Of α.", panel=_PANEL)
+    max_length: int = option(128, "Tokens at which texts are cut.", panel=_PANEL)
+    patience: int = option(2, "Epochs without a better held-out score before it stops.", panel=_PANEL)
+    train_rows: int | None = option(None, "Training rows to use.", panel=_PANEL, type=int, shown="all")
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "max_length", "patience", "train_rows"):

@@ -2,84 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError
-from isotrope.sources.corpora.corpus import Corpus, open_corpus
-from isotrope.sources.media.corpus import among, kind_of, open_media
-from isotrope.sources.media.source import MediaSource
-from isotrope.sources.models.load import Loaded, can_read, load
-from isotrope.sources.models.modality import WORDS
-from isotrope.sources.source import Source
-from isotrope.sources.text.sentence_model import ENCODED, EncodedSource, load_pipeline
-from isotrope.sources.text.source import TextSource
-from isotrope.sources.text.token_weights import TokenWeights
-from isotrope.sources.vectors.source import ArraySource
+from isotrope.options import find_changes, option
 
-#: What only a model over a text has.
-_OF_TEXTS = (
-    "pooling", "split", "unit", "special_tokens", "revision", "gguf_file", "trust_remote_code", "max_length", "device",
-    "token_weights", "hooks",
-)  # fmt: skip
+if TYPE_CHECKING:
+    from isotrope.sources.corpora.corpus import Corpus
+    from isotrope.sources.models.load import Loaded
+    from isotrope.sources.source import Source
+    from isotrope.sources.text.source import TextSource
+    from isotrope.sources.text.token_weights import TokenWeights
 
-#: What only text has, among these.
-_OF_TEXT_ALONE = ("unit", "gguf_file", "max_length", "token_weights")
+#: Options that only a model over a text has.
+_TEXT_OPTIONS = (
+    *("pooling", "token_weights", "split", "unit", "special_tokens", "max_length"),
+    *("revision", "gguf_file", "trust_remote_code", "device", "hooks"),
+)
+
+#: Options among these that models of images and sounds do not have.
+_TEXT_ONLY = ("unit", "gguf_file", "max_length", "token_weights")
+
+_MODEL = "Model"
+_TEXT = "Text"
+_WHAT = "What to measure"
+_RUN = "Run"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """All that there is to say about where rows come from; what each field means stands with `isotrope.scan`.
+    """Where rows come from and how they are read; the fields are explained with `isotrope.scan`.
 
-    token_weights: by which the pooling `mean` counts tokens, `TokenWeights` or a file of them.
+    Args:
+        token_weights: Weights of tokens for the pooling `mean`, or a file of them.
+        in_order: Whether rows come in the order of the texts.
     """
 
-    model: Any = None
-    text: Any = None
-    vectors: Any = None
-    layers: Any = "all"
-    pooling: str | None = None
+    model: Any = option(None, "Hub id, folder, GGUF or ONNX file.", panel=_MODEL, shown="embedded all-MiniLM-L6-v2")
+    revision: str | None = option(None, "Revision of a hub model.", panel=_MODEL)
+    gguf_file: str | None = option(None, "GGUF file in the folder.", panel=_MODEL)
+    hooks: str | None = option(
+        None, 'Modules whose outputs are the layers, e.g. "blocks.*".', panel=_MODEL, flags=("--hook",)
+    )
+    device: str = option("auto", "auto, cpu, cuda, cuda:1, mps.", panel=_MODEL)
+    trust_remote_code: bool = option(False, "Let a model run its own code.", panel=_MODEL)
+    text: Any = option(None, "Text, images or sounds: file, folder, dataset id; - for stdin.", panel=_TEXT)
+    column: str | None = option(None, "Column or array to read, where there are several.", panel=_TEXT)
+    split: str | None = option(None, "Split of a dataset.", panel=_TEXT)
+    unit: str = option("line", "What is one text in a plain file: line or paragraph.", panel=_TEXT)
+    group_by: str | None = option(None, "Measure each value of this column apart too.", panel=_TEXT)
+    special_tokens: str = option("keep", "keep or drop tokens that the tokenizer adds.", panel=_TEXT)
+    max_length: int | None = option(
+        None, "Tokens at which texts are cut.", panel=_TEXT, type=int, shown="512 or the model's"
+    )
+    vectors: Any = option(
+        None, "File or folder of npy, npz, safetensors, parquet, arrow, HDF5, faiss; or a store.", panel=_WHAT
+    )
+    pooling: str | None = option(
+        None,
+        "One row per text: mean, cls, last, max, weightedmean, first+last, sbert-wk, mean:1+-1.",
+        panel=_WHAT,
+        shown="rows are tokens",
+    )
+    layers: Any = option("all", "all, or e.g. 0,6,-1 or L.before_norm.", panel=_WHAT)
+    precision: str | None = option(
+        None,
+        "fast (float32 products) or exact (float64).",
+        panel=_WHAT,
+        shown="exact for vectors, fast for models",
+    )
+    batch_size: int | None = option(
+        None, "Texts, images, sounds or rows at a time.", panel=_RUN, type=int, shown="32 texts, 8 images"
+    )
+    bad_files: str = option("stop", "stop at a file of vectors that cannot be read, or skip it.", panel=_RUN)
     token_weights: TokenWeights | str | Path | None = None
-    column: str | None = None
-    split: str | None = None
-    unit: str = "line"
-    group_by: str | None = None
-    special_tokens: str = "keep"
-    revision: str | None = None
-    gguf_file: str | None = None
-    hooks: str | None = None
-    trust_remote_code: bool = False
-    precision: str | None = None
-    batch_size: int | None = None
-    max_length: int | None = None
-    device: str = "auto"
     in_order: bool = False
-    bad_files: str = "stop"
-
-    @classmethod
-    def among(cls, given: Mapping[str, Any]) -> Input:
-        """The fields that are among the given arguments of a function or a command.
-
-        >>> Input.among({"text": "a.txt", "seed": 3}).text
-        'a.txt'
-        """
-        return cls(**{f.name: given[f.name] for f in fields(cls) if f.name in given})
 
     def open(self) -> Source:
-        """The source of rows; what the model reads is opened before the model, which takes longer."""
+        """Open the source of rows; what the model reads is opened before the model, which takes longer."""
         if self.precision not in (None, "fast", "exact"):
             raise InputError(f"there is no precision {self.precision!r}; say fast or exact.")
         if self.vectors is not None:
-            return self._vectors()
+            return self._open_vectors()
         if self.bad_files != "stop":
             raise InputError("only files of vectors can be left out; leave bad-files out.")
         modality = self.modality()
-        return self._texts() if modality == "text" else self._media(modality)
+        return self._open_texts() if modality == "text" else self._open_media(modality)
 
     def modality(self) -> str:
         """What the model reads: what its class says, or where it reads several things what is given."""
+        from isotrope.sources.models.load import can_read
+
         can = can_read(
             self.model,
             revision=self.revision,
@@ -88,18 +103,20 @@ class Input:
         )
         if len(can) == 1:
             return can[0]
+        from isotrope.sources.media.corpus import among
+
         return among(can, self.text, column=self.column, split=self.split, group_by=self.group_by)
 
-    def _vectors(self) -> Source:
+    def _open_vectors(self) -> Source:
+        from isotrope.sources.vectors.source import ArraySource
+
         if self.model is not None or self.text is not None:
             given = "model" if self.model is not None else "text"
             raise InputError(f"vectors take no {given}; give the vectors alone, or a model and a text.")
         if self.layers not in ("all", 0, "0", -1, "-1"):
             raise InputError("vectors have no layers; leave them out.")
-        for f in fields(self):
-            if f.name in _OF_TEXTS and getattr(self, f.name) != f.default:
-                name = f.name.replace("_", "-")
-                raise InputError(f"vectors have no use for {name} ({getattr(self, f.name)!r}); leave it out.")
+        for name, value in find_changes(self, _TEXT_OPTIONS).items():
+            raise InputError(f"vectors have no use for {name.replace('_', '-')} ({value!r}); leave it out.")
         return ArraySource(
             self.vectors,
             column=self.column,
@@ -109,22 +126,29 @@ class Input:
             bad_files=self.bad_files,
         )
 
-    def _texts(self) -> Source:
+    def _open_texts(self) -> Source:
+        from isotrope.sources.corpora.corpus import open_corpus
+
         try:
             corpus = open_corpus(
                 self.text, column=self.column, split=self.split, group_by=self.group_by, unit=self.unit
             )
         except InputError as error:
-            if (held := kind_of(self.text)) is None:
+            from isotrope.sources.media.corpus import kind_of
+            from isotrope.sources.models.modality import WORDS
+
+            if (found := kind_of(self.text)) is None:
                 raise
-            what, model = WORDS[held], "embedded model" if self.model is None else f"model {self.model}"
+            what, model = WORDS[found], "embedded model" if self.model is None else f"model {self.model}"
             raise InputError(f"the {model} reads text and got {what}; name a model of {what}.") from error
         return self.rows_over(corpus, self.load())
 
-    def _media(self, modality: str) -> Source:
-        for f in fields(self):
-            if f.name in _OF_TEXT_ALONE and getattr(self, f.name) != f.default:
-                raise InputError(f"{modality} has no use for {f.name.replace('_', '-')}; leave it out.")
+    def _open_media(self, modality: str) -> Source:
+        from isotrope.sources.media.corpus import open_media
+        from isotrope.sources.media.source import MediaSource
+
+        for name in find_changes(self, _TEXT_ONLY):
+            raise InputError(f"{modality} has no use for {name.replace('_', '-')}; leave it out.")
         media = open_media(self.text, modality, column=self.column, split=self.split, group_by=self.group_by)
         return MediaSource(
             self.load(modality),
@@ -137,7 +161,10 @@ class Input:
         )
 
     def load(self, modality: str = "text") -> Loaded:
-        """The model, to read text or something else; for the space "encoded" one of sentence-transformers."""
+        """Load the model for what it reads; for the space "encoded" it is one of sentence-transformers."""
+        from isotrope.sources.models.load import load
+        from isotrope.sources.text.sentence_model import ENCODED, load_pipeline
+
         if self.layers == ENCODED:
             return load_pipeline(
                 self.model,
@@ -160,6 +187,8 @@ class Input:
 
     def rows_over(self, corpus: Corpus, loaded: Loaded) -> Source:
         """The rows of a corpus by a model that is loaded already: hidden states, or what it encodes texts to itself."""
+        from isotrope.sources.text.sentence_model import ENCODED, EncodedSource
+
         if self.layers != ENCODED:
             return self.over(corpus, loaded)
         for name in ("pooling", "token_weights", "hooks"):
@@ -169,6 +198,9 @@ class Input:
 
     def over(self, corpus: Corpus, loaded: Loaded) -> TextSource:
         """The rows of a corpus by a model that is loaded already."""
+        from isotrope.sources.text.source import TextSource
+        from isotrope.sources.text.token_weights import TokenWeights
+
         weights = self.token_weights
         return TextSource(
             loaded,

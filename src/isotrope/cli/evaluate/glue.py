@@ -7,19 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli import space_options as space
 from isotrope.cli.evaluate.text import listed, points
+from isotrope.cli.options import ROWS, Json, Keywords, Options, derive_options
+from isotrope.finetuning.settings import Training
+from isotrope.sources.input import Input
 
 if TYPE_CHECKING:
     from isotrope.finetuning.result import GlueDifference, GlueEvaluation
 
-_TRAINING = "Training"
+_MODEL = Options(
+    Input, "model revision device trust_remote_code", ROWS, {"model": {"help": "Hub id or folder.", "panel": None}}
+)
 
 
+@derive_options
 def glue(
-    model: Annotated[
-        str | None, typer.Option(help="Hub id or folder.", show_default="embedded all-MiniLM-L6-v2")
-    ] = None,
+    training: Annotated[Keywords, Options(Training)],
+    reading: Annotated[Keywords, _MODEL],
     data: Annotated[
         Path | None,
         typer.Option(help="Folder of the tasks, e.g. with rte/train.tsv.", show_default="$ISOTROPE_DATA, or the hub"),
@@ -34,29 +38,14 @@ def glue(
     alpha: Annotated[str, typer.Option(help="α's that SoftDecay begins with.")] = "-0.2,-0.5,-0.8",
     seeds: Annotated[int, typer.Option(help="How many.")] = 5,
     seed: Annotated[int, typer.Option(help="The first one.")] = 0,
-    epochs: Annotated[int, typer.Option(help="At most.", rich_help_panel=_TRAINING)] = 3,
-    batch_size: Annotated[int, typer.Option(help="Rows in a step.", rich_help_panel=_TRAINING)] = 32,
-    learning_rate: Annotated[float, typer.Option(help="Of the model.", rich_help_panel=_TRAINING)] = 2e-5,
-    softdecay_learning_rate: Annotated[float, typer.Option(help="Of α.", rich_help_panel=_TRAINING)] = 2e-3,
-    max_length: Annotated[int, typer.Option(help="Tokens at which texts are cut.", rich_help_panel=_TRAINING)] = 128,
-    patience: Annotated[
-        int, typer.Option(help="Epochs without a better held-out score before it stops.", rich_help_panel=_TRAINING)
-    ] = 2,
-    train_rows: Annotated[
-        int | None, typer.Option(help="Training rows to use.", show_default="all", rich_help_panel=_TRAINING)
-    ] = None,
-    revision: space.Revision = None,
-    device: space.Device = "auto",
-    trust_remote_code: space.TrustRemoteCode = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder that keeps each finished run.", show_default=False)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the runs of the folder.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Show what the folder holds, and train nothing.")] = False,
-    json: space.Json = False,
+    json: Json = False,
 ) -> None:
     """Fine-tune on tasks of GLUE plainly and by other methods, and say whether they differ beyond seeds' chance."""
-    given = locals()
     from isotrope.cli.output import echo, echo_json
     from isotrope.errors import InputError
 
@@ -72,14 +61,19 @@ def glue(
         from isotrope.finetuning.glue import evaluate_glue
         from isotrope.finetuning.runs import RUNS
 
-        options = {name: given[name] for name in given if name not in ("tasks", "methods", "alpha", "show", "json")}
         advise = advise_when_stopped(lambda: advise_on_folder(output, f"{RUNS}/*.json"))
         with advise, Bar(quiet=json) as bar, warnings_told():
             found = evaluate_glue(
-                **options,
+                data=data,
                 tasks=None if tasks is None else listed(tasks),
                 methods=listed(methods),
                 alphas=_numbers(alpha),
+                seeds=seeds,
+                seed=seed,
+                output=output,
+                resume=resume,
+                **training,
+                **reading,
                 progress=bar,
             )
     if json:

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli import engine_options
-from isotrope.cli import space_options as space
 from isotrope.cli.evaluate.text import changed, fitted_words, in_words, listed, points
+from isotrope.cli.options import ENGINE, ROWS, Json, Keywords, derive_options, make_evaluation_options
 
 if TYPE_CHECKING:
     from isotrope.evaluation.retrieval_result import RetrievalEvaluation
-
-_ROWS = "Rows"
 
 #: Columns of the table: score and heading.
 _COLUMNS = (
@@ -23,15 +20,16 @@ _COLUMNS = (
     ("mrr_at_10", "MRR@10"),
 )
 
+_SPACE = make_evaluation_options(
+    layers={"shown": "last"}, pooling="mean, cls, last, max, first+last, sbert-wk, mean:1+-1."
+)
 
+
+@derive_options(after={"query_prompt": "model", "document_prompt": "query_prompt"})
 def retrieval(
+    reading: Annotated[Keywords, _SPACE],
+    engine: Annotated[Keywords, ENGINE],
     data: Annotated[Path, typer.Option(help="Folder with corpus.jsonl, queries.jsonl and qrels, as of BEIR.")],
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="Hub id, folder, GGUF or ONNX file.", show_default="embedded all-MiniLM-L6-v2", rich_help_panel=_ROWS
-        ),
-    ] = None,
     split: Annotated[str, typer.Option(help="Which judgements: the name of a file in qrels.")] = "test",
     repair: Annotated[
         str, typer.Option(help="softdecay, softdecay:alpha=-0.2, whitening:strength=0.5, folders; with commas between.")
@@ -39,51 +37,36 @@ def retrieval(
     fit_text: Annotated[
         str, typer.Option(help="Text that repairs are fitted on: a file, or own, the documents.")
     ] = "own",
-    query_prompt: Annotated[str, typer.Option(help="Before each query, e.g. 'query: '.", rich_help_panel=_ROWS)] = "",
+    query_prompt: Annotated[str, typer.Option(help="Before each query, e.g. 'query: '.", rich_help_panel=ROWS)] = "",
     document_prompt: Annotated[
-        str, typer.Option(help="Before each document, e.g. 'passage: '.", rich_help_panel=_ROWS)
+        str, typer.Option(help="Before each document, e.g. 'passage: '.", rich_help_panel=ROWS)
     ] = "",
-    layers: Annotated[
-        str, typer.Option(help="Averaged, e.g. 1,-1.", show_default="last", rich_help_panel=_ROWS)
-    ] = "all",
-    pooling: Annotated[
-        str | None,
-        typer.Option(
-            help="mean, cls, last, max, first+last, sbert-wk, mean:1+-1.",
-            show_default="mean, or a sentence model's own",
-            rich_help_panel=_ROWS,
-        ),
-    ] = None,
-    special_tokens: Annotated[
-        str, typer.Option(help="keep or drop tokens that the tokenizer adds.", rich_help_panel=_ROWS)
-    ] = "keep",
-    revision: space.Revision = None,
-    gguf_file: space.GgufFile = None,
-    max_length: space.MaxLength = None,
-    batch_size: space.BatchSize = None,
-    device: space.Device = "auto",
-    trust_remote_code: space.TrustRemoteCode = False,
-    engine: engine_options.Engine = "local",
-    address: engine_options.Address = None,
-    workers: engine_options.Workers = None,
-    gpus_per_worker: engine_options.GpusPerWorker = 0.0,
     seed: Annotated[int, typer.Option(help="Of resamples and swaps.")] = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write, .json or .csv.", show_default=False)
     ] = None,
-    json: space.Json = False,
+    json: Json = False,
 ) -> None:
     """Search documents by cosine for the answers to queries, and say whether repairs help."""
-    given = locals()
     from isotrope.cli.evaluate.result_files import refuse_result_file, write_result
     from isotrope.cli.output import echo, echo_json
     from isotrope.cli.terminal import Bar, warnings_told
     from isotrope.evaluation.retrieval import evaluate_retrieval
 
     refuse_result_file(output)
-    options = {name: value for name, value in given.items() if name not in ("repair", "output", "json")}
     with Bar(quiet=json) as bar, warnings_told():
-        found = evaluate_retrieval(**options, repairs=listed(repair), progress=bar)
+        found = evaluate_retrieval(
+            data=data,
+            split=split,
+            repairs=listed(repair),
+            fit_text=fit_text,
+            query_prompt=query_prompt,
+            document_prompt=document_prompt,
+            seed=seed,
+            **reading,
+            **engine,
+            progress=bar,
+        )
     if output is not None:
         write_result(output, found)
     if json:

@@ -7,23 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli import engine_options
-from isotrope.cli import space_options as space
 from isotrope.cli.evaluate.text import changed, fitted_words, in_words, listed, points
+from isotrope.cli.options import ENGINE, Json, Keywords, derive_options, make_evaluation_options
 
 if TYPE_CHECKING:
     from isotrope.evaluation.sts_result import StsEvaluation
 
-_ROWS = "Rows"
+_SPACE = make_evaluation_options(
+    layers={"default": None, "shown": "last; 1,-1 for the protocol paper"},
+    pooling="mean, cls, last, max, weightedmean, first+last, sbert-wk, mean:1+-1.",
+)
 
 
+@derive_options
 def sts(
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="Hub id, folder, GGUF or ONNX file.", show_default="embedded all-MiniLM-L6-v2", rich_help_panel=_ROWS
-        ),
-    ] = None,
+    reading: Annotated[Keywords, _SPACE],
+    engine: Annotated[Keywords, ENGINE],
     data: Annotated[
         Path | None,
         typer.Option(help="Folder of the sets, e.g. with sts-b-test.csv.", show_default="$ISOTROPE_DATA, or the hub"),
@@ -40,51 +39,30 @@ def sts(
     protocol: Annotated[
         str, typer.Option(help="concatenated (all pairs of a set at once) or paper (mean over a year's subsets).")
     ] = "concatenated",
-    layers: Annotated[
-        str | None,
-        typer.Option(
-            help="Averaged, e.g. 1,-1.", show_default="last; 1,-1 for the protocol paper", rich_help_panel=_ROWS
-        ),
-    ] = None,
-    pooling: Annotated[
-        str | None,
-        typer.Option(
-            help="mean, cls, last, max, weightedmean, first+last, sbert-wk, mean:1+-1.",
-            show_default="mean, or a sentence model's own",
-            rich_help_panel=_ROWS,
-        ),
-    ] = None,
-    special_tokens: Annotated[
-        str, typer.Option(help="keep or drop tokens that the tokenizer adds.", rich_help_panel=_ROWS)
-    ] = "keep",
-    revision: space.Revision = None,
-    gguf_file: space.GgufFile = None,
-    max_length: space.MaxLength = None,
-    batch_size: space.BatchSize = None,
-    device: space.Device = "auto",
-    trust_remote_code: space.TrustRemoteCode = False,
-    engine: engine_options.Engine = "local",
-    address: engine_options.Address = None,
-    workers: engine_options.Workers = None,
-    gpus_per_worker: engine_options.GpusPerWorker = 0.0,
     seed: Annotated[int, typer.Option(help="Of resamples and swaps.")] = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write, .json or .csv.", show_default=False)
     ] = None,
-    json: space.Json = False,
+    json: Json = False,
 ) -> None:
     """Correlate cosines of sentence pairs with what people said, and say whether repairs help."""
-    given = locals()
     from isotrope.cli.evaluate.result_files import refuse_result_file, write_result
     from isotrope.cli.output import echo, echo_json
     from isotrope.cli.terminal import Bar, warnings_told
     from isotrope.evaluation.sts import evaluate_sts
 
     refuse_result_file(output)
-    options = {name: value for name, value in given.items() if name not in ("sets", "repair", "output", "json")}
     with Bar(quiet=json) as bar, warnings_told():
         found = evaluate_sts(
-            **options, sets=None if sets is None else listed(sets), repairs=listed(repair), progress=bar
+            data=data,
+            sets=None if sets is None else listed(sets),
+            repairs=listed(repair),
+            fit_text=fit_text,
+            protocol=protocol,
+            seed=seed,
+            **reading,
+            **engine,
+            progress=bar,
         )
     if output is not None:
         write_result(output, found)

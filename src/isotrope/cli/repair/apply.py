@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isotrope.cli import engine_options
-from isotrope.cli import space_options as space
+from isotrope.cli.options import ENGINE, SPACE, Json, Rows, derive_options, make_space_options
+from isotrope.cli.space import open_space
+from isotrope.engines.engine import Engine
+from isotrope.sources.input import Input
 
 if TYPE_CHECKING:
     from isotrope.sources.source import Source
@@ -21,17 +23,15 @@ if TYPE_CHECKING:
 TABLES = (".parquet", ".arrow", ".feather", ".ipc")
 
 
+@derive_options
 def apply(
+    reading: Annotated[Input, make_space_options(SPACE)],
+    engine: Annotated[Engine, ENGINE],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A saved repair.")],
     output: Annotated[
         str, typer.Option("--output", "-o", help="New file (.npy, .parquet, .safetensors), or new place in the store.")
     ],
-    input: Annotated[str | None, typer.Argument(help="Vectors, a text, or a model; found out from its kind.")] = None,
-    model: space.Model = None,
-    revision: space.Revision = None,
-    text: space.Text = None,
-    vectors: space.Vectors = None,
-    column: space.Column = None,
+    input: Rows = None,
     output_column: Annotated[
         str | None, typer.Option(help="Name of the repaired vectors in a store.", show_default=False)
     ] = None,
@@ -45,24 +45,12 @@ def apply(
     allow_mismatch: Annotated[
         bool, typer.Option("--allow-mismatch", help="Repair rows too that are unlike those of the fit.")
     ] = False,
-    split: space.Split = None,
-    pooling: space.Pooling = None,
-    layer: space.OneLayer = None,
-    max_length: space.MaxLength = None,
-    batch_size: space.BatchSize = None,
-    device: space.Device = "auto",
-    trust_remote_code: space.TrustRemoteCode = False,
-    engine: engine_options.Engine = "local",
-    address: engine_options.Address = None,
-    workers: engine_options.Workers = None,
-    gpus_per_worker: engine_options.GpusPerWorker = 0.0,
-    json: space.Json = False,
+    json: Json = False,
 ) -> None:
     """Apply a saved repair to rows, in their order and in constant memory, and write them.
 
     float32 stays float32. What is written is there whole or not at all, and nothing is written over.
     """
-    given = locals()
     from isotrope.cli.engine_text import engine_words
     from isotrope.cli.output import console, echo_json, warn
     from isotrope.cli.terminal import Bar
@@ -79,8 +67,10 @@ def apply(
         refuse_target(Path(output))
         if output_column is not None:
             raise InputError(f"--output-column ({output_column!r}) is for stores; leave it out for a file.")
-    elif engine != "local":
-        raise InputError(f"{place} is in a store, and stores are written with --engine local, not {engine}; use that.")
+    elif engine.engine != "local":
+        raise InputError(
+            f"{place} is in a store, and stores are written with --engine local, not {engine.engine}; use that."
+        )
     fitted = load_repair(folder)
     if normalize is not None:
         check_way(normalize)
@@ -88,7 +78,7 @@ def apply(
         if place is None:
             remove_leftovers_of(Path(output))
         bar("opening", 0, None)
-        with space.open_space(given, precision="fast", in_order=True) as source:
+        with open_space(input, reading, engine, precision="fast", in_order=True) as source:
             notes = list(differences(fitted.fitted_on_, source.describe()))
             if fitted.fit_check_ is None and not allow_mismatch:
                 notes.append("the repair does not say how long the rows of its fit were, so these are not compared")

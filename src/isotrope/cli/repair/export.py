@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from isotrope.cli import space_options as space
+from isotrope.cli.options import Json
 
 
 def export(
@@ -24,7 +24,7 @@ def export(
             show_default="pooled",
         ),
     ] = None,
-    json: space.Json = False,
+    json: Json = False,
 ) -> None:
     """Write a linear repair for another library, which applies it without isotrope."""
     from isotrope.cli.output import console, echo_json

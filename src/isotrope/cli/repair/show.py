@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isotrope.cli import space_options as space
+from isotrope.cli.options import SPACE, Json, derive_options, make_space_options
+from isotrope.cli.space import check_unused, open_space, run_layer
+from isotrope.sources.input import Input
 
 if TYPE_CHECKING:
     from isotrope.repairs import Repair
@@ -20,7 +22,9 @@ _WHAT = "What to show"
 _LINES = 14
 
 
+@derive_options
 def show(
+    *,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A saved repair.")],
     input: Annotated[
         str | None,
@@ -35,24 +39,12 @@ def show(
     ] = None,
     sample: Annotated[int, typer.Option(help="Rows that are repaired to try it.", rich_help_panel=_WHAT)] = 5_000,
     seed: Annotated[int, typer.Option(help="Which rows, and pairs of rows.", rich_help_panel=_WHAT)] = 0,
-    model: space.Model = None,
-    revision: space.Revision = None,
-    text: space.Text = None,
-    vectors: space.Vectors = None,
-    column: space.Column = None,
-    split: space.Split = None,
-    pooling: space.Pooling = None,
-    layer: space.OneLayer = None,
-    max_length: space.MaxLength = None,
-    batch_size: space.BatchSize = None,
-    device: space.Device = "auto",
-    trust_remote_code: space.TrustRemoteCode = False,
-    json: space.Json = False,
+    reading: Annotated[Input, make_space_options(SPACE)],
+    json: Json = False,
 ) -> None:
     """Show what a repair does: its gains, and every measure before and after it."""
-    given = locals()
     from isotrope.cli.output import echo_json
-    from isotrope.cli.repair.fit import facts
+    from isotrope.cli.repair.facts import describe_repair
     from isotrope.cli.terminal import Bar
     from isotrope.repairs import Affine, load_repair, saved_summary
     from isotrope.repairs.effects.before_after import before_after
@@ -61,24 +53,24 @@ def show(
     fitted = load_repair(folder)
     table: BeforeAfter | None = None
     if input is not None and Run(input).finished:
-        space.refuse_reading(given, f"the run {input!r}")
-        summary = saved_summary(input, space.run_layer(input, layer)[0])
+        check_unused(reading, f"the run {input!r}")
+        summary = saved_summary(input, run_layer(input, reading.layers)[0])
         with Bar(quiet=json) as bar:
             table = before_after(fitted, summary, measures, sample=sample, seed=seed, progress=bar)
-    elif any(given[name] is not None for name in ("input", "model", "text", "vectors")):
+    elif (input, reading.model, reading.text, reading.vectors) != (None,) * 4:
         with Bar(quiet=json) as bar:
             bar("opening", 0, None)
-            with space.open_space(given) as source:
+            with open_space(input, reading) as source:
                 rows = source.with_progress(lambda done, total: bar(f"reading {source.unit}", done, total))
                 table = before_after(fitted, rows, measures, sample=sample, seed=seed, progress=bar)
     else:
-        space.refuse_reading(given, "showing a repair without rows", "layer")
+        check_unused(reading, "showing a repair without rows", layer=True)
         if isinstance(fitted.map_, Affine) or measures is not None:
             table = before_after(fitted, measures=measures, seed=seed)
     if json:
         import json as library
 
-        document = facts(fitted) | {"spectrum": None, "gains": None} | _spectrum(fitted)
+        document = describe_repair(fitted) | {"spectrum": None, "gains": None} | _spectrum(fitted)
         document |= {"effects": None if table is None else table.to_dict()}
         echo_json(library.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
     else:
@@ -98,12 +90,12 @@ def _print(fitted: Repair, table: BeforeAfter | None, folder: Path) -> None:
     from rich.text import Text
 
     from isotrope.cli.output import console
-    from isotrope.cli.repair.fit import described, print_safety
+    from isotrope.cli.repair.facts import describe_fit, print_safety
 
     out = console()
     title = Text.assemble((repr(fitted), "bold"), f"  {fitted.map_.width} to {fitted.map_.columns} columns")
     out.print(title)
-    out.print(described(fitted.fitted_on_), style="dim", soft_wrap=True)
+    out.print(describe_fit(fitted.fitted_on_), style="dim", soft_wrap=True)
     print_safety(out, fitted)
     if spectrum := _spectrum(fitted):
         _print_gains(out, spectrum["spectrum"], spectrum["gains"])

@@ -1,0 +1,156 @@
+"""Parameters of commands, derived from the options that dataclasses declare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, TypeAlias, get_origin, get_type_hints
+
+import typer
+
+from isotrope.engines.engine import Engine
+from isotrope.options import list_options
+from isotrope.sources.input import Input
+
+#: The heading that options on the rows of one space stand under.
+ROWS = "Rows"
+
+#: Options as keyword arguments of the function that a command calls.
+Keywords: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a command: fields of a dataclass, in `Annotated`.
+
+    Args:
+        kind: The dataclass.
+        names: The fields, in the order of `--help`; by default all that are options.
+        panel: A heading in place of the fields' own.
+        changes: What this command says differently, by the field's name: `default`, `flags` or arguments of
+            `isotrope.options.option`.
+    """
+
+    kind: type
+    names: str = ""
+    panel: str | None = None
+    changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def parameters(self) -> dict[str, Parameter]:
+        """The typer parameter of each field."""
+        known = list_options(self.kind)
+        return {name: self._parameter(name, known[name]) for name in self.names.split() or known}
+
+    def _parameter(self, name: str, declared: Any) -> Parameter:
+        facts = {"default": declared.default, **declared.metadata}
+        facts |= ({"panel": self.panel} if self.panel else {}) | dict(self.changes.get(name, {}))
+        default = facts["default"]
+        kind = facts["type"] or (str if default is None else type(default))
+        flags = facts["flags"] or ((f"--{name.replace('_', '-')}",) if kind is bool else ())
+        info = typer.Option(
+            *flags, help=facts["help"], show_default=facts["shown"] or True, rich_help_panel=facts["panel"]
+        )
+        annotation = Annotated[kind | None if default is None else kind, info]  # type: ignore[valid-type]
+        return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+ENGINE = Options(Engine)
+
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Rows: TypeAlias = Annotated[str | None, typer.Argument(help="Vectors, a text, or a model; found out from its kind.")]
+
+#: What options on the rows of one space say differently from those of a scan.
+_SPACE: dict[str, dict[str, Any]] = {
+    "model": {"help": "Hub id, folder, GGUF or ONNX file, with --text.", "shown": None},
+    "text": {"help": "Text file, folder, dataset id, or - for stdin."},
+    "pooling": {"help": "One row per text: mean, cls, last, max, weightedmean, first+last, mean:1+-1."},
+    "layers": {"default": None, "flags": ("--layer",), "help": "One layer, e.g. 6 or -2.", "shown": "last"},
+    "batch_size": {"help": "Texts, or rows, at a time.", "shown": "32 texts"},
+}
+
+#: The options of commands on one space.
+SPACE = "model revision text vectors column split pooling layers max_length batch_size device trust_remote_code"
+
+#: The default pooling of a text's row.
+_OWN_POOLING = "mean, or a sentence model's own"
+
+
+def make_space_options(names: str, **changes: Mapping[str, Any]) -> Options:
+    """Make the options on the rows of one space.
+
+    Args:
+        names: The fields of `Input`, in the order of `--help`.
+        changes: What one command says differently from others, by the field's name.
+    """
+    return Options(Input, names, ROWS, {**_SPACE, **changes})
+
+
+def make_advice_options(names: str, **pooling: Any) -> Options:
+    """Make the options on the space that advice is asked on; pooling: what is said of that option."""
+    layers = {"default": None, "help": "Only these, averaged, e.g. -1 or 1,-1.", "shown": "last, or a mix"}
+    names = f"{names} layers pooling max_length batch_size device trust_remote_code"
+    return make_space_options(names, layers=layers, pooling={"shown": _OWN_POOLING, **pooling})
+
+
+def make_evaluation_options(*, layers: Mapping[str, Any], pooling: str) -> Options:
+    """Make the options on the space of an evaluation, where each text has one row.
+
+    Args:
+        layers: What is said of the option on layers, besides the help.
+        pooling: The help of the option on pooling.
+    """
+    names = "model layers pooling special_tokens revision gguf_file max_length batch_size device trust_remote_code"
+    changes = {
+        "layers": {"help": "Averaged, e.g. 1,-1.", **layers},
+        "pooling": {"help": pooling, "shown": _OWN_POOLING},
+        "batch_size": _SPACE["batch_size"],
+    }
+    return Options(Input, names, ROWS, changes)
+
+
+def derive_options(
+    command: Callable[..., None] | None = None, *, after: Mapping[str, str] | None = None
+) -> Callable[..., Any]:
+    """Replace each parameter of a command that is annotated with `Options` by one parameter for each option.
+
+    The command gets an instance of the annotated dataclass, or a dictionary where it is annotated with `Keywords`.
+
+    Args:
+        command: The command.
+        after: Options that stand behind another one in `--help`, which is the value.
+    """
+    if command is None:
+        return lambda function: derive_options(function, after=after)
+    hints = get_type_hints(command, include_extras=True)
+    parameters: dict[str, Parameter] = {}
+    groups: dict[str, tuple[Options, dict[str, Parameter]]] = {}
+    for name, parameter in signature(command).parameters.items():
+        found = [part for part in getattr(hints[name], "__metadata__", ()) if isinstance(part, Options)]
+        if found:
+            groups[name] = found[0], found[0].parameters()
+            parameters |= groups[name][1]
+        else:
+            parameters[name] = parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for name, (options, derived) in groups.items():
+            chosen = {option: values.pop(option) for option in derived}
+            by_name = get_origin(hints[name].__origin__) is dict
+            values[name] = chosen if by_name else options.kind(**chosen)
+        command(**values)
+
+    del run.__wrapped__  # typer would read the parameters of the command itself
+    ordered = _place_after(parameters, after or {})
+    run.__signature__ = Signature(ordered)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered}
+    return run
+
+
+def _place_after(parameters: Mapping[str, Parameter], after: Mapping[str, str]) -> list[Parameter]:
+    names = [name for name in parameters if name not in after]
+    for name, before in after.items():
+        names.insert(names.index(before) + 1, name)
+    return [parameters[name] for name in names]
