@@ -16,7 +16,7 @@ import numpy as np
 
 from isotrope.engines.local import run
 from isotrope.layers import Layer
-from isotrope.pipeline import choose, find
+from isotrope.pipeline import compute_findings, resolve_options
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.models.hidden_states import hidden_states
@@ -69,10 +69,10 @@ class Fixed:
 
 
 def scan(source: Fixed, measures: str, sample: int) -> None:
-    options = choose(measures, sample=sample)
+    options = resolve_options(measures, sample=sample)
     collection = Collection(options.wanted)
     collection = run(source, collection)
-    find(collection, source, options, lambda *_: None)
+    compute_findings(collection, source, options, lambda *_: None)
 
 
 KINDS = {

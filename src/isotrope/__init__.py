@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from isotrope.evaluation.sts import evaluate_sts
     from isotrope.findings import Findings, Reading
     from isotrope.finetuning.glue import evaluate_glue
-    from isotrope.pipeline import measure, scan
+    from isotrope.readings.measure_rows import measure
     from isotrope.repairs import (
         Affine,
         AllButTheTop,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from isotrope.repairs.effects.before_after import before_after
     from isotrope.report import write_comparison, write_report
     from isotrope.runs.run import Run
+    from isotrope.scanner import scan
     from isotrope.statistics import Moments, Sample, SequenceStatistics, TokenStatistics
 
 __all__ = [
@@ -89,8 +90,8 @@ _HOME = {
     "evaluate_retrieval": "evaluation.retrieval",
     "evaluate_sts": "evaluation.sts",
     "load_repair": "repairs",
-    "measure": "pipeline",
-    "scan": "pipeline",
+    "measure": "readings.measure_rows",
+    "scan": "scanner",
     "write_comparison": "report",
     "write_report": "report",
 }

@@ -14,7 +14,7 @@ from isotrope.errors import InputError
 from isotrope.sources.vectors.remote import is_url
 from isotrope.sources.vectors.source import ENDINGS, OPENERS
 from isotrope.sources.vectors.stores.address import parse
-from isotrope.storage.redaction import masked
+from isotrope.storage.redaction import mask_secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def _by_kind(input: str) -> Place:
     if is_url(input):
         if path.suffix:
             return Place(vectors=input) if path.suffix.lower() in OPENERS else Place(text=input)
-        raise InputError(f"{masked(input)!r} may hold anything; say what with --vectors, --text or --model.")
+        raise InputError(f"{mask_secrets(input)!r} may hold anything; say what with --vectors, --text or --model.")
     if path.is_dir():
         if any((path / name).exists() for name in ("config.json", "modules.json")) or any(path.glob("*.gguf")):
             return Place(model=input)

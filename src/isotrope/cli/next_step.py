@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isotrope.storage.redaction import masked_arguments
+from isotrope.storage.redaction import mask_arguments
 
 if TYPE_CHECKING:
     from isotrope.cli.inputs import Place
@@ -66,4 +66,4 @@ def _options(place: Place, given: Mapping[str, Any]) -> list[str]:
 
 
 def _join(*arguments: str) -> str:
-    return shlex.join(["isotrope", *masked_arguments(arguments)])
+    return shlex.join(["isotrope", *mask_arguments(arguments)])

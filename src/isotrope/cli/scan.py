@@ -151,17 +151,18 @@ def scan(
     from isotrope.engines.engine import Engine
     from isotrope.errors import InputError
     from isotrope.measures import get
-    from isotrope.pipeline import choose, scan_source
+    from isotrope.pipeline import resolve_options
     from isotrope.plan import plan
     from isotrope.runs.retention import check_keep
     from isotrope.runs.run import Run
+    from isotrope.scanner import scan_source
     from isotrope.sources.input import Input
 
     reading, where = Input.among(given), Engine.among(given)
     gates = [gate.parse(expression) for expression in fail_on or []]
     for one in gates:
         get(one.measure)
-    options = choose(_with(measures, [one.measure for one in gates]), sample=sample, seed=seed)
+    options = resolve_options(_with(measures, [one.measure for one in gates]), sample=sample, seed=seed)
     check_keep(keep)
     place = sort_out(input, model=model, text=text, corpus=corpus, vectors=vectors)
     if resume and output is None:
@@ -171,7 +172,7 @@ def scan(
     if run is not None and dry_run:
         run.prepare(resume=resume)
     advise = advise_when_stopped(lambda: "" if dry_run else advise_on_run(run))
-    kept = nullcontext() if run is None or dry_run else run.held(resume=resume)
+    kept = nullcontext() if run is None or dry_run else run.reserve(resume=resume)
     with advise, kept, vectors_offered(place), Bar(quiet=json) as bar:
         bar("opening", 0, None)
         reading = replace(reading, model=place.model, text=place.text, vectors=place.vectors)

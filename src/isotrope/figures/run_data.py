@@ -16,8 +16,8 @@ from isotrope.figures.record import NEEDS, FigureRecord
 from isotrope.findings import Findings, Reading
 from isotrope.layers import Layer
 from isotrope.measures.token_window import FEWEST, MOST
-from isotrope.repairs.fit_data import saved_summary
 from isotrope.runs.run import Run
+from isotrope.runs.saved_statistics import saved_summary
 from isotrope.statistics import Sample, Summary
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -299,3 +299,13 @@ def select(names: str | list[str] | None) -> list[Measure]:
     if not chosen:
         raise InputError(f"no measure was named; known groups: {', '.join(GROUPS)}.")
     return list(chosen.values())
+
+
+def refuse_images(chosen: Iterable[Measure]) -> None:
+    """Refuse measures that compare rows with their image under a repair."""
+    for m in chosen:
+        if m.needs == "image":
+            raise InputError(
+                f"{m.name} compares rows with their image under a repair, and there is none here; "
+                f"call isotrope.measures.{m.name}(X, Z)."
+            )

@@ -8,24 +8,19 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from isotrope.compute.threads import threads
 from isotrope.errors import InputError
-from isotrope.layers import Layer
 from isotrope.repairs.fit_check import Lengths
 from isotrope.repairs.resolution import coarsest, narrowest, storage_type
 from isotrope.repairs.rows import is_tensor, matrix
-from isotrope.runs.run import Run
 from isotrope.sources.batch import Batch, Rows, Source
 from isotrope.sources.vectors.row_blocks import dtype_label
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.statistics import Block, Moments, Sample, Summary, block
-from isotrope.statistics.saved_arrays import name_file
-from isotrope.storage.files import read_arrays
 
 #: Batches that are worked on or wait their turn: enough for every core, few in memory.
 _AHEAD = 4
@@ -144,35 +139,6 @@ def stored_as(rows: Any) -> str:
     if is_tensor(rows):
         return coarsest([str(rows.dtype).removeprefix("torch.")])
     return coarsest([dtype_label(np.asarray(rows).dtype)])
-
-
-def saved_moments(run: str | Path, layer: Layer | None = None) -> Moments:
-    """Moments of one layer that a scan has left in its run folder, all groups together; see `saved_summary`."""
-    return saved_summary(run, layer).moments
-
-
-def saved_summary(run: str | Path, layer: Layer | None = None) -> Summary:
-    """All statistics of one layer that a scan has left in its run folder, its row sample too, all groups together.
-
-    layer: as the run names it; a run of a single layer needs none.
-    """
-    opened = Run(run)
-    files = opened.statistics()
-    layers = list(dict.fromkeys(found for _, found, _ in files))
-    wanted = layers[0] if layer is None and len(layers) == 1 else layer
-    if wanted not in layers:
-        names = ", ".join(map(str, layers))
-        raise InputError(f"the run {str(run)!r} has the layers {names}, got {layer!r}; name one of them.")
-    paths = [path for _, found, path in files if found == wanted]
-    for path in paths:
-        opened.verify(path)
-    first, *others = (_read(path) for path in paths)
-    return sum(others, start=first)
-
-
-def _read(path: Path) -> Summary:
-    with name_file(path):
-        return Summary.from_arrays(read_arrays(path))
 
 
 def _part(width: int, prepare: Callable[[Block], Block], batches: Iterable[Batch], _: Any) -> _Part:

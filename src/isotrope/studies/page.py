@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from isotrope.report.html import policy, rendered, style_sheet
-from isotrope.runs.run import inside
+from isotrope.storage.files import resolve_inside
 from isotrope.studies.result import OUTCOMES, Drawn, Outcome, Part, Study, Table, plain
 
 #: Rows of a long table that the page shows, and the most that it shows of a short one; the files hold all.
@@ -87,7 +87,7 @@ def _part(part: Part, folder: Path, below: str, anchor: str) -> dict[str, Any]:
 def _figure(drawn: Drawn, folder: Path, place: str) -> dict[str, Any]:
     if drawn.reason is not None:
         return {"name": drawn.name, "reason": drawn.reason}
-    picture = inside(folder / place, f"{drawn.name}.svg").read_bytes()
+    picture = resolve_inside(folder / place, f"{drawn.name}.svg").read_bytes()
     image = f"data:image/svg+xml;base64,{base64.b64encode(picture).decode('ascii')}"
     points = re.search(rb'width="([\d.]+)pt"', picture)
     wide = points is not None and float(points[1]) > _WIDE

@@ -11,7 +11,7 @@ from typing import Any
 
 from isotrope.errors import InputError
 from isotrope.storage.files import write_text
-from isotrope.storage.locks import held
+from isotrope.storage.locks import hold_lock
 from isotrope.studies.anisotropy.study import anisotropy
 from isotrope.studies.latent_geometry.study import latent_geometry
 from isotrope.studies.norm_variance.study import norm_variance
@@ -54,7 +54,7 @@ def all_studies(
     same = [f.name for f in fields(Options) if f.name not in ("output", "data", "texts", "images", "sounds")]
     given = {name: getattr(options, name) for name in same}
     done = []
-    with held(options.folder):
+    with hold_lock(options.folder):
         for name, (run, reads) in STUDIES.items():
             if name == "latent-geometry" and not _has_models(options):
                 warnings.warn(

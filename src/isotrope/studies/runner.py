@@ -12,10 +12,16 @@ from typing import Any, NamedTuple
 
 from isotrope.errors import StoreError
 from isotrope.pipeline import Progress
-from isotrope.runs.run import inside
-from isotrope.storage.files import remove_leftovers, told, write_folder, write_frame, write_text
-from isotrope.storage.locks import held
-from isotrope.storage.provenance import begin, provenance
+from isotrope.storage.files import (
+    name_path_in_errors,
+    remove_leftovers,
+    resolve_inside,
+    write_folder,
+    write_frame,
+    write_text,
+)
+from isotrope.storage.locks import hold_lock
+from isotrope.storage.provenance import describe_provenance, record_start
 from isotrope.studies.figures import Picture, draw_all
 from isotrope.studies.page import page
 from isotrope.studies.result import Claim, Drawn, Part, Study, Table, plain
@@ -86,8 +92,8 @@ def carry_out(
 
     first: called once the folder is known to be right; what it refuses leaves nothing behind.
     """
-    started, parts, wanted = begin(), [], plain(dict(settings))
-    with held(output):
+    started, parts, wanted = record_start(), [], plain(dict(settings))
+    with hold_lock(output):
         refuse(output, wanted, resume=resume)
         remove_leftovers(output, _SETTINGS, "study.*")
         remove_leftovers(output / "parts", "*")
@@ -101,7 +107,7 @@ def carry_out(
                     progress(f"part {number + 1} of {len(tasks)}: {task.name}", 0, None)
                 _write(folder, task.name, task.make())
             parts.append(_part(folder))
-        study = Study(name, paper, parts, wanted, provenance(started, wanted, 0))
+        study = Study(name, paper, parts, wanted, describe_provenance(started, wanted, 0))
         write_text(output / "study.json", study.to_json())
         write_text(output / "study.html", page([study], output))
         return study
@@ -136,7 +142,11 @@ def _part(folder: Path) -> Part:
     index = _read(folder / _PART)
     try:
         tables = [
-            Table(t["name"], t["title"], pd.DataFrame(_read(inside(folder, f"{t['name']}.json")), columns=t["columns"]))
+            Table(
+                t["name"],
+                t["title"],
+                pd.DataFrame(_read(resolve_inside(folder, f"{t['name']}.json")), columns=t["columns"]),
+            )
             for t in index["tables"]
         ]
         claims = [Claim(**_numbers(claim)) for claim in index["claims"]]
@@ -151,7 +161,7 @@ def _numbers(claim: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read(path: Path) -> Any:
-    with told(path):
+    with name_path_in_errors(path):
         try:
             return json.loads(path.read_bytes())
         except (ValueError, RecursionError) as error:

@@ -109,14 +109,14 @@ def fit(
     from isotrope.runs.run import Run
     from isotrope.sources.progress import watched
     from isotrope.storage.files import remove_leftovers_of
-    from isotrope.storage.locks import claimed
+    from isotrope.storage.locks import reserve_path
 
     fitted = chosen(with_, {name: given[name] for name in _OPTIONS if given[name] is not None})
     fit_rows = fitted.fit if not normalize or "normalize" in fitted.get_params() else fitted.fit_unit_rows
     where, read = engine_of(None), {}
     if output.exists():
         raise StoreError(f"{str(output)!r} is there already, and is never written over; give a new folder with -o.")
-    with claimed(output):
+    with reserve_path(output):
         remove_leftovers_of(output)
         if input is not None and Run(input).finished:
             space.refuse_reading(given, f"the run {input!r}")

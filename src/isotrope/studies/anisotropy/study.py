@@ -11,7 +11,7 @@ from typing import Any
 from isotrope.errors import InputError
 from isotrope.findings import Findings
 from isotrope.measures import get
-from isotrope.repairs.fit_data import saved_summary
+from isotrope.runs.saved_statistics import saved_summary
 from isotrope.sources.models.modality import WORDS
 from isotrope.studies.anisotropy.biased_block import LENGTH, NORMS, SEQUENCES, Inputs, fixed_points, under_bias
 from isotrope.studies.anisotropy.claims import (

@@ -13,7 +13,7 @@ import numpy as np
 from isotrope.findings import Findings, Reading
 from isotrope.measures import get
 from isotrope.measures.token_window import FEWEST, MOST
-from isotrope.repairs.fit_data import saved_summary
+from isotrope.runs.saved_statistics import saved_summary
 from isotrope.sources.text.words import WordSource
 from isotrope.studies.figures import Picture, of_run
 from isotrope.studies.norm_variance.claims import decomposition_claims, frequency_claims, trade_off_claims, word_claims
