@@ -19,7 +19,7 @@ from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
 from isotrope.layers import Layer
 from isotrope.measures import GROUPS, Measure, select
-from isotrope.measures.record import refuse_images
+from isotrope.measures.selection import refuse_images
 from isotrope.readings.cost import duration, seconds, seconds_after, side_by_side
 from isotrope.readings.layer_readings import Nulls, read, read_across
 from isotrope.readings.unusual_rows import UnusualRows
@@ -84,8 +84,8 @@ def resolve_options(measures: str | list[str] | None, *, sample: int = 20_000, s
     chosen = select(asked)
     names = [part.strip() for part in (asked.split(",") if isinstance(asked, str) else asked)]
     named = select(single) if (single := [n for n in names if n and n not in (*GROUPS, "all")]) else []
-    if any(m.needs == "layers" for m in chosen):  # they are made of these two
-        chosen = select([*(m.name for m in chosen), "mean_cosine", "drift_norm"])
+    if across := [name for m in chosen for name in m.across]:
+        chosen = select([*(m.name for m in chosen), *across])
     refuse_images(chosen)
     needs = {m.needs for m in chosen}
     wanted = Wanted(

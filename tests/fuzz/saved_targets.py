@@ -125,7 +125,7 @@ def _make_run(keep: str, folder: Path) -> None:
 
 def _read_run(keep: str, path: Path) -> None:
     """All that later commands do with statistics: sums, spectra, tables, repairs, and what a report draws."""
-    from isotrope.measures.token_window import in_window
+    from isotrope.measures.token_variance import in_window
     from isotrope.repairs import ClusterIsotropy, Whitening, saved_summary
     from isotrope.report.coordinates import coordinates
     from isotrope.runs.run import Run

@@ -11,7 +11,7 @@ from isotrope.drawing.style import BLUE, GREY, readable
 from isotrope.figures.chosen_tokens import chosen_tokens
 from isotrope.figures.labels import label_points
 from isotrope.figures.record import YAMAGIWA, figure
-from isotrope.measures.token_window import regression
+from isotrope.measures.norm_variance import regression
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,7 +10,7 @@ import numpy as np
 from isotrope.drawing.robust_limits import limit_axes, robust_range, write_note
 from isotrope.drawing.style import BLUE, ORANGE, SMALL
 from isotrope.figures.run_data import Vector
-from isotrope.measures.token_window import regression
+from isotrope.measures.norm_variance import regression
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from isotrope.errors import InputError
-from isotrope.measures.record import refuse_images, select
+from isotrope.measures.selection import refuse_images, select
 from isotrope.readings.intervals import Groups
 from isotrope.readings.layer_readings import statistic
 from isotrope.sources.vectors.source import ArraySource

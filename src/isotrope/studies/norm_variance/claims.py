@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scipy import stats
 
-from isotrope.measures.token_window import FEWEST
+from isotrope.statistics.token_tables import FEWEST
 from isotrope.studies.result import Claim
 
 if TYPE_CHECKING:

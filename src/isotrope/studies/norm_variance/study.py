@@ -12,9 +12,9 @@ import numpy as np
 
 from isotrope.findings import Findings, Reading
 from isotrope.measures import get
-from isotrope.measures.token_window import FEWEST, MOST
 from isotrope.runs.saved_statistics import saved_summary
 from isotrope.sources.text.words import WordSource
+from isotrope.statistics.token_tables import FEWEST, MOST
 from isotrope.studies.figures import Picture, of_run
 from isotrope.studies.norm_variance.claims import decomposition_claims, frequency_claims, trade_off_claims, word_claims
 from isotrope.studies.norm_variance.figures import OF_RUN, chosen_picture, post_norm_picture, words_picture
