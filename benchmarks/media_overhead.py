@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from isotrope.pipeline import choose, find
+from isotrope.pipeline import compute_findings, resolve_options
 from isotrope.sources.media.corpus import open_media
 from isotrope.sources.media.source import MediaSource
 from isotrope.sources.models.load import Loaded
@@ -60,10 +60,10 @@ def plain(source: MediaSource) -> None:
 
 def scan(source: MediaSource, measures: str, sample: int) -> tuple[float, float]:
     """Seconds of the pass, and of the readings after it."""
-    options = choose(measures, sample=sample)
+    options = resolve_options(measures, sample=sample)
     held: list[Any] = []
     passed = seconds(lambda: held.append(source.reduce(Collection(options.wanted))))
-    return passed, seconds(lambda: find(held[0], source, options, lambda *_: None))
+    return passed, seconds(lambda: compute_findings(held[0], source, options, lambda *_: None))
 
 
 #: What is read, and how much of it: some 50,000 patches, and some 16,000 frames.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from isotrope.layers import Layer
-from isotrope.pipeline import choose, find
+from isotrope.pipeline import compute_findings, resolve_options
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.models.hidden_states import hidden_states
@@ -69,9 +69,9 @@ class Fixed(Source):
 
 
 def scan(source: Fixed, measures: str, sample: int) -> None:
-    options = choose(measures, sample=sample)
+    options = resolve_options(measures, sample=sample)
     collection = source.reduce(Collection(options.wanted))
-    find(collection, source, options, lambda *_: None)
+    compute_findings(collection, source, options, lambda *_: None)
 
 
 KINDS = {

@@ -362,7 +362,7 @@ def test_the_record_says_all_there_is_to_say(m: Measure) -> None:
         assert len(text) > 2
     assert m.name.isidentifier()
     assert m.better in (None, "higher", "lower")
-    assert m.invariant <= {"rotation", "scale", "shift"}
+    assert set(m.invariant) <= {"rotation", "scale", "shift"}
     assert m.group in GROUPS if m.needs != "image" else m.group is None
     assert m.estimate or "no interval" in m.blind or m.needs == "layers" or m.name == "kept_dimensions"
     assert not (m.at_n and m.slow_bias)

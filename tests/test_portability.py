@@ -13,7 +13,7 @@ import pytest
 import isotrope
 from isotrope.errors import StoreError
 from isotrope.storage import locks
-from isotrope.storage.locks import claimed, held
+from isotrope.storage.locks import hold_lock, reserve_path
 
 #: Hides modules and calls of Unix from isotrope and filelock; other libraries were built for this system and need them.
 WITHOUT_UNIX = """
@@ -52,7 +52,7 @@ print(count)
 
 SCAN = """
 import numpy as np
-from isotrope.pipeline import scan
+from isotrope.scanner import scan
 found = scan(vectors=np.random.default_rng(0).normal(size=(50, 3)), sample=20, output=sys.argv[1])
 print(found.counts["rows"], sorted(os.listdir(sys.argv[1])))
 """
@@ -91,7 +91,7 @@ class TestLocksElsewhere:
         (tmp_path / "victim").write_text("mine")
         (tmp_path / "run").mkdir()
         (tmp_path / "run/.lock").symlink_to(tmp_path / "victim")
-        with pytest.raises(StoreError, match="cannot be written"), held(tmp_path / "run"):
+        with pytest.raises(StoreError, match="cannot be written"), hold_lock(tmp_path / "run"):
             pass
         assert (tmp_path / "victim").read_text() == "mine"
 
@@ -115,7 +115,7 @@ class TestLocksElsewhere:
         monkeypatch.setattr(Path, "unlink", unlink)
         monkeypatch.setattr(os, "open", watched_open)
         monkeypatch.setattr(os, "close", watched_close)
-        with claimed(tmp_path / "out.npy"):
+        with reserve_path(tmp_path / "out.npy"):
             assert (tmp_path / ".out.npy.lock").exists()
         assert list(tmp_path.iterdir()) == []
         assert not opened
@@ -130,7 +130,7 @@ class TestLocksElsewhere:
             return read(number, size)
 
         monkeypatch.setattr(os, "read", refuse_first)
-        with held(tmp_path), pytest.raises(StoreError, match=f"number {os.getpid()}"), held(tmp_path):
+        with hold_lock(tmp_path), pytest.raises(StoreError, match=f"number {os.getpid()}"), hold_lock(tmp_path):
             pass
 
     @pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP])
@@ -139,7 +139,7 @@ class TestLocksElsewhere:
             raise OSError(number, "no locks")
 
         monkeypatch.setattr(locks, "lock_descriptor", no_locks)
-        with held(tmp_path / "run"):
+        with hold_lock(tmp_path / "run"):
             assert (tmp_path / "run/.lock").exists()
         assert list(tmp_path.iterdir()) == []
 
@@ -148,13 +148,13 @@ class TestLocksElsewhere:
             raise OSError(errno.EIO, "Input/output error")
 
         monkeypatch.setattr(locks, "lock_descriptor", fail)
-        with pytest.raises(StoreError, match="Input/output error"), held(tmp_path / "run"):
+        with pytest.raises(StoreError, match="Input/output error"), hold_lock(tmp_path / "run"):
             pass
 
     def test_a_number_that_an_earlier_version_wrote(self, tmp_path: Path) -> None:
-        with held(tmp_path):
+        with hold_lock(tmp_path):
             (tmp_path / ".lock").write_text("4711")
-            with pytest.raises(StoreError, match=r"number 4711\)"), held(tmp_path):
+            with pytest.raises(StoreError, match=r"number 4711\)"), hold_lock(tmp_path):
                 pass
 
 

@@ -83,7 +83,7 @@ def test_repairs(old: Path) -> None:
 
 def test_a_checkpoint(old: Path) -> None:
     wanted = Wanted(tokens=True, sequences=True, sample=80)
-    collection = checkpoints.resumed(Run(old / "stopped"), {"source": {}, "settings": {}}, wanted)
+    collection = checkpoints.load_checkpoint(Run(old / "stopped"), {"source": {}, "settings": {}}, wanted)
     assert (collection.batches, collection.counts["texts"]) == (1, 24)
     assert collection.layer(1).moments.n == saved_moments(old / "run", 1).n
 

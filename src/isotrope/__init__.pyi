@@ -12,9 +12,8 @@ from isotrope.findings import Findings as Findings
 from isotrope.findings import Reading as Reading
 from isotrope.finetuning.glue import evaluate_glue as evaluate_glue
 from isotrope.finetuning.settings import Training as Training
-from isotrope.pipeline import measure as measure
-from isotrope.pipeline import scan as scan
 from isotrope.quantization import quantize as quantize
+from isotrope.readings.measure_rows import measure as measure
 from isotrope.repairs import Affine as Affine
 from isotrope.repairs import AllButTheTop as AllButTheTop
 from isotrope.repairs import Centering as Centering
@@ -27,6 +26,7 @@ from isotrope.repairs.effects.before_after import before_after as before_after
 from isotrope.report import write_comparison as write_comparison
 from isotrope.report import write_report as write_report
 from isotrope.runs.run import Run as Run
+from isotrope.scanner import scan as scan
 from isotrope.sources.corpora.corpus import open_corpus as open_corpus
 from isotrope.sources.input import Input as Input
 from isotrope.sources.models.load import Loaded as Loaded

@@ -70,13 +70,16 @@ def plan(
     begin = time.perf_counter()
     deque(islice(source.map(trial.update), _TIMED_BATCHES * source.parts), maxlen=0)
     seconds = time.perf_counter() - begin
-    (rows, types), timed = _rows_and_types(source, trial), max(1, _seen(trial))
+    (rows, types), timed = _rows_and_types(source, trial), max(1, _count_rows(trial))
     layers, d = len(source.layers), source.width
     parts = layers * max(1, len(trial.groups()))
     types = types if wanted.tokens else 0
     sampled = min(wanted.sample, rows)
     statistics = parts * (8 * d * d + 12 * d * types + 4 * d * sampled)
     after = seconds_after(measures, sampled, d, parts)
+    # Without --keep all, the report is computed from compact statistics, whether they stay or not.
+    in_memory = "all" if keep == "all" else "summary"
+    kept = estimate_bytes(d, layers, types=types, sample=sampled, keep=in_memory, groups=parts // layers)
     maps = seconds_of_maps(layers, d) if report else 0.0
     weights = 4 * source.describe().get("parameters", 0)
     return Plan(
@@ -84,7 +87,7 @@ def plan(
         layers=layers,
         width=d,
         seconds=seconds / timed * rows + after + maps,
-        memory=_peak(measures, _Shape(parts, sampled, d, types, _sample_bytes(trial)), report=report)
+        memory=_peak(measures, _Shape(parts, sampled, d, types, _sample_bytes(trial)), kept=kept if report else None)
         + int(3 * weights + _PROGRAM_BYTES + (_TORCH_BYTES if weights else 0)),
         disk=_disk(layers, d, parts, types, sampled, keep),
         # The last checkpoint stays until the next one is whole.
@@ -109,15 +112,19 @@ class _Shape(NamedTuple):
     itemsize: int
 
 
-def _peak(measures: Sequence[Measure], shape: _Shape, *, report: bool) -> int:
-    """Bytes at the peak of a scan, beside the program: while it measures, writes the run or draws the maps."""
+def _peak(measures: Sequence[Measure], shape: _Shape, *, kept: int | None) -> int:
+    """Bytes at the peak of a scan, beside the program: while it measures, writes the run or computes the report.
+
+    kept: bytes of the statistics that the report is computed from; None where there is no report.
+    """
     layers, n, d, types, itemsize = shape
     rows = itemsize * n * d
     tables = 8 * d * d + (8 + itemsize) * d * types
-    held = layers * (tables + int(_SAMPLE_ROOM * rows))
-    measuring = held + min(layers, side_by_side(d)) * memory_of_readings(measures, n, d, types)
-    writing = held + layers * (tables + rows)
-    return max(measuring, writing, int(_SAMPLE_ROOM * rows) + memory_of_maps(n, d) if report else 0)
+    collected = layers * (tables + int(_SAMPLE_ROOM * rows))
+    measuring = collected + min(layers, side_by_side(d)) * memory_of_readings(measures, n, d, types)
+    writing = collected + layers * (tables + rows)
+    reporting = 0 if kept is None else kept + int(_SAMPLE_ROOM * rows) + memory_of_maps(n, d)
+    return max(measuring, writing, reporting)
 
 
 def _sample_bytes(trial: Collection) -> int:
@@ -126,7 +133,7 @@ def _sample_bytes(trial: Collection) -> int:
     return max((s.values.dtype.itemsize for s in samples), default=4)
 
 
-def _seen(trial: Collection) -> int:
+def _count_rows(trial: Collection) -> int:
     """Rows of one layer that the trial read, whether they could be used or not."""
     seen: Counter[Layer] = Counter()
     for (_, layer), summary in trial.summaries.items():
@@ -140,7 +147,7 @@ def _rows_and_types(source: Source, trial: Collection) -> tuple[int, int]:
     if isinstance(source, MediaSource):
         done = max(1, trial.counts[source.unit])
         types = max((len(s.tokens) for s in trial.summaries.values() if s.tokens is not None), default=0)
-        return round(_seen(trial) * max((source.total or done) / done, 1.0)), types
+        return round(_count_rows(trial) * max((source.total or done) / done, 1.0)), types
     if not isinstance(source, TextSource):
         return source.total or 0, 0
     texts = list(islice(source.corpus, _COUNTED_TEXTS))

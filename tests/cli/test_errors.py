@@ -23,7 +23,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     def scan_source(*_: Any, **__: Any) -> NoReturn:
         raise KeyError("tok\x1bens\nof two lines")
 
-    monkeypatch.setattr("isotrope.pipeline.scan_source", scan_source)
+    monkeypatch.setattr("isotrope.scanner.scan_source", scan_source)
 
 
 @pytest.mark.usefixtures("broken")

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from safetensors.numpy import save_file
 
-from isotrope.pipeline import scan
+from isotrope.scanner import scan
 from testkit.command import Command, one_sentence
 
 KEYS = {"layer", "measure", "value", "low", "high", "n", "null", "variant", "seed", "reason", "note", "group"}

@@ -96,7 +96,7 @@ import os, signal, sys
 from isotrope.runs import checkpoint as checkpoints
 import isotrope
 
-written = checkpoints.keep
+written = checkpoints.save_checkpoint
 kept = []
 
 def keep(*arguments):
@@ -105,7 +105,7 @@ def keep(*arguments):
     if len(kept) == 2:
         os.kill(os.getpid(), signal.SIGKILL)
 
-checkpoints.keep = keep
+checkpoints.save_checkpoint = keep
 isotrope.scan(vectors=sys.argv[1], sample=700, batch_size=5, engine="ray", workers=2, address=sys.argv[2],
               output="run", checkpoint_every=0)
 """
@@ -134,7 +134,7 @@ def test_driver_killed_and_resumed_by_another_number_of_workers(whole: Path, tmp
 def test_this_process_holds_one_whole_at_a_time(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[Any] = []
     wholes: list[int] = []
-    get, resumed = engine.Workers.get, checkpoints.resumed
+    get, resumed = engine.Workers.get, checkpoints.load_checkpoint
 
     def hold(found: Any) -> Any:
         if isinstance(found, Collection):
@@ -155,7 +155,7 @@ def test_this_process_holds_one_whole_at_a_time(whole: Path, tmp_path: Path, mon
     with pytest.raises(KeyboardInterrupt):
         isotrope.scan(**options, output=tmp_path / "run", progress=stop)
     held.clear()  # what a traceback holds
-    monkeypatch.setattr(checkpoints, "resumed", lambda *given: hold(resumed(*given)))
+    monkeypatch.setattr(checkpoints, "load_checkpoint", lambda *given: hold(resumed(*given)))
     isotrope.scan(**options, output=tmp_path / "run", resume=True)
     assert wholes == [16, 32, 32, 48, 57]
     _identical(whole / "run", tmp_path / "run")

@@ -131,9 +131,9 @@ def test_skipped_shards_by_number_also_after_a_resume(ray: StandIn, tmp_path: Pa
     assert names == ["shard 16 (rows 1,280 to 1,359)", "shard 41 (rows 3,280 to 3,359)"]
     assert kept.keys() == {16, 32}
     run = Run(tmp_path / "run")
-    with run.held(resume=False):
-        checkpoints.keep(run, {"source": {}, "settings": {}}, kept[32])
-        begun = checkpoints.resumed(run, {"source": {}, "settings": {}}, kept[32].wanted)
+    with run.reserve(resume=False):
+        checkpoints.save_checkpoint(run, {"source": {}, "settings": {}}, kept[32])
+        begun = checkpoints.load_checkpoint(run, {"source": {}, "settings": {}}, kept[32].wanted)
     again = ray.workers(2, skip=True).open(reading)
     resumed = again.reduce(begun, keep=keep, every=0)
     assert list(again.engine["skipped_shards"]) == names

@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 
 from isotrope.drawing.robust_limits import compute_robust_range, limit_axes
 from isotrope.figures import draw, save
-from isotrope.pipeline import choose, scan_source
+from isotrope.pipeline import resolve_options
 from isotrope.runs.run import Run
+from isotrope.scanner import scan_source
 from isotrope.sources.batch import Rows
 from testkit.known_run import KnownSource
 
@@ -39,7 +40,9 @@ def massive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     names = ["<start>", "<new>", *(f"word{i}" for i in range(150))]
     folder = tmp_path_factory.mktemp("massive") / "run"
-    scan_source(KnownSource(rows, known, names), choose("moments,tokens,sequences", sample=2_000), run=Run(folder))
+    scan_source(
+        KnownSource(rows, known, names), resolve_options("moments,tokens,sequences", sample=2_000), run=Run(folder)
+    )
     return folder
 
 

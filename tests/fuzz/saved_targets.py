@@ -112,23 +112,24 @@ def _seeds(make: Callable[[Path], None]) -> Callable[[Path], list[bytes]]:
 
 
 def _make_run(keep: str, folder: Path) -> None:
-    from isotrope.pipeline import scan
-    from isotrope.runs import checkpoint as checkpoints
+    from isotrope.runs.retention import select_statistics
     from isotrope.runs.run import Run
+    from isotrope.scanner import scan
 
     found = scan(vectors=np.random.default_rng(0).normal(size=(40, 3)), measures="mean_cosine", sample=20)
     found.tables = {"spectra": found.tables["spectra"]}
-    checkpoints.save(Run(folder / keep), found, _collection(), keep)
+    statistics = select_statistics(_collection(), keep)
+    Run(folder / keep).save(found, statistics.arrays, statistics.contents, keep=statistics.keep)
     _KEPT[keep] = folder / keep
 
 
 def _read_run(keep: str, path: Path) -> None:
     """All that later commands do with statistics: sums, spectra, tables, repairs, and what a report draws."""
-    from isotrope.measures.token_window import in_window
+    from isotrope.measures.token_variance import in_window
     from isotrope.repairs import ClusterIsotropy, Whitening, saved_summary
     from isotrope.report.coordinates import coordinates
     from isotrope.runs.run import Run
-    from isotrope.runs.saved_statistics import Stored
+    from isotrope.runs.saved_statistics import SavedStatistics
 
     run = path.parent / keep
     if not run.exists():
@@ -150,7 +151,7 @@ def _read_run(keep: str, path: Path) -> None:
         if summary.sample is not None and summary.sample.n:
             summary.sample.spectra()
             ClusterIsotropy(clusters=2, directions=1).fit(summary.sample)
-    Stored(Run(run)).layer(0, rows=10)
+    SavedStatistics.of_run(Run(run)).load_sample(0, rows=10)
 
 
 # A checkpoint
@@ -160,7 +161,7 @@ def _make_checkpoint(folder: Path) -> None:
     from isotrope.runs import checkpoint as checkpoints
     from isotrope.runs.run import Run
 
-    checkpoints.keep(Run(folder / "begun"), {"source": {}, "settings": {}}, _collection())
+    checkpoints.save_checkpoint(Run(folder / "begun"), {"source": {}, "settings": {}}, _collection())
     _KEPT["begun"] = folder / "begun"
 
 
@@ -169,7 +170,7 @@ def _read_checkpoint(path: Path) -> None:
     from isotrope.runs import checkpoint as checkpoints
     from isotrope.runs.run import Run
     from isotrope.statistics import Wanted
-    from isotrope.storage.checksums import sealed, sha256
+    from isotrope.storage.files import add_checksum, sha256
 
     run, name = path.parent / "begun", "checkpoint/00000001/layer_0.safetensors"
     if not run.exists():
@@ -177,9 +178,9 @@ def _read_checkpoint(path: Path) -> None:
     _write(run / name, path.read_bytes(), _KEPT["begun"] / name)
     state = json.loads((_KEPT["begun"] / "checkpoint/00000001/state.json").read_bytes())
     state["files"]["layer_0"] = sha256(run / name)
-    (run / "checkpoint/00000001/state.json").write_text(sealed(state))
+    (run / "checkpoint/00000001/state.json").write_text(add_checksum(state))
     wanted = Wanted(tokens=True, sequences=True, sample=20)
-    collection = checkpoints.resumed(Run(run), {"source": {}, "settings": {}}, wanted)
+    collection = checkpoints.load_checkpoint(Run(run), {"source": {}, "settings": {}}, wanted)
     with np.errstate(all="ignore"):
         collection += _collection()
         _ = collection.layer(0).moments.eigenvalues

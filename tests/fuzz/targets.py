@@ -431,8 +431,8 @@ TARGETS["media table"] = Target(".parquet", _media_table, _read_media_table)
 
 def _run_folder(folder: Path) -> Path:
     """A small run: a few readings, one table, statistics of one layer."""
-    from isotrope.pipeline import scan
     from isotrope.runs.run import Run
+    from isotrope.scanner import scan
     from isotrope.sources.vectors.source import ArraySource
     from isotrope.statistics import Collection, Wanted
 
@@ -484,11 +484,11 @@ def _read_findings(path: Path) -> None:
 
 def _read_statistics(path: Path) -> None:
     from isotrope.repairs import saved_summary
-    from isotrope.runs.saved_statistics import Stored
+    from isotrope.runs.saved_statistics import SavedStatistics
 
     run = _read_in_run("statistics/layer_0.safetensors", path, sealed=False)
     saved_summary(run.folder)
-    Stored(run).layer(0, rows=10)
+    SavedStatistics.of_run(run).load_sample(0, rows=10)
 
 
 def _read_index(path: Path) -> None:
@@ -514,7 +514,7 @@ def _checkpoint_seed(name: str) -> Callable[[Path], list[bytes]]:
         for batch in ArraySource(ROWS).batches():
             now.update(batch)
         run = Run(folder / "stopped")
-        checkpoints.keep(run, {"source": {}, "settings": {}}, now)
+        checkpoints.save_checkpoint(run, {"source": {}, "settings": {}}, now)
         _KEPT["stopped"] = run.folder
         return [(run.folder / "checkpoint/00000001" / name).read_bytes()]
 
@@ -527,7 +527,7 @@ def _read_checkpoint(name: str, path: Path) -> None:
     from isotrope.runs import checkpoint as checkpoints
     from isotrope.runs.run import Run
     from isotrope.statistics import Wanted
-    from isotrope.storage.checksums import sealed, sha256
+    from isotrope.storage.files import add_checksum, sha256
 
     run = path.parent / "stopped"
     place = run / "checkpoint/00000001"
@@ -536,15 +536,15 @@ def _read_checkpoint(name: str, path: Path) -> None:
         shutil.copyfile(path if file == name else _KEPT["stopped"] / "checkpoint/00000001" / file, place / file)
     task: dict[str, Any] = {"source": {}, "settings": {}}
     try:
-        checkpoints.resumed(Run(run), task, Wanted(sample=4))
+        checkpoints.load_checkpoint(Run(run), task, Wanted(sample=4))
     except IsotropeError as refused:
         try:
             state = json.loads((place / "state.json").read_bytes())
             state["files"]["layer_0"] = sha256(place / "layer_0.safetensors")
-            (place / "state.json").write_text(sealed(state))
+            (place / "state.json").write_text(add_checksum(state))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise refused from None
-        checkpoints.resumed(Run(run), task, Wanted(sample=4))
+        checkpoints.load_checkpoint(Run(run), task, Wanted(sample=4))
 
 
 def _repairs() -> dict[str, Any]:

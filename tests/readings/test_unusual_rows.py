@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from isotrope.findings import Findings
-from isotrope.pipeline import scan
 from isotrope.readings.unusual_rows import find_deciding_rows
+from isotrope.scanner import scan
 from isotrope.sources.batch import Rows
 from isotrope.statistics import Summary, Wanted
 

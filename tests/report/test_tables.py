@@ -15,7 +15,7 @@ from isotrope.report.directions import Directions
 from isotrope.report.projections import bent, planes
 from isotrope.report.sequences import uniformities
 from isotrope.runs.run import Run
-from isotrope.runs.saved_statistics import Stored
+from isotrope.runs.saved_statistics import SavedStatistics
 from isotrope.sources.batch import Rows
 from isotrope.statistics import Moments, block
 
@@ -75,7 +75,7 @@ def test_groups_are_added_up(tmp_path: Path) -> None:
     frame = pd.DataFrame({"v": list(ROWS), "kind": np.where(np.arange(400) < 150, "a", "b")})
     frame.to_parquet(tmp_path / "rows.parquet")
     isotrope.scan(vectors=tmp_path / "rows.parquet", column="v", group_by="kind", output=tmp_path / "run")
-    kept = Stored(Run(tmp_path / "run")).layer(0, rows=100)
+    kept = SavedStatistics.of_run(Run(tmp_path / "run")).load_sample(0, rows=100)
     assert kept.moments.mean == pytest.approx(ROWS.mean(axis=0))
     assert kept.sample is not None
     assert kept.sample.n == 100

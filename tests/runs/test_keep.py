@@ -17,14 +17,14 @@ from isotrope.cli.main import app
 from isotrope.errors import InputError, StoreError
 from isotrope.figures import FIGURES
 from isotrope.measures import get
-from isotrope.pipeline import choose
+from isotrope.pipeline import resolve_options
 from isotrope.plan import plan
 from isotrope.repairs import saved_moments, saved_summary
 from isotrope.report import write_report
 from isotrope.runs.run import Run
 from isotrope.sources.input import Input
 from isotrope.statistics import TokenTables
-from isotrope.storage.checksums import sealed, sha256
+from isotrope.storage.files import add_checksum, sha256
 
 
 def _size(folder: Path) -> int:
@@ -154,7 +154,7 @@ class TestCommands:
 
     def test_the_estimate_is_about_right(self, runs: Path) -> None:
         source = Input(model=str(runs / "bert"), text=str(runs / "texts.txt")).open()
-        options = choose(None, sample=600)
+        options = resolve_options(None, sample=600)
         for keep in ("none", "summary", "all"):
             estimate = plan(source, options.measures, options.wanted, keep=keep).disk
             assert 0.6 < estimate / _size(runs / keep) < 1.7, keep
@@ -169,7 +169,7 @@ def _with_arrays(run: Path, **changed: np.ndarray) -> None:
     index = json.loads((run / "statistics/index.json").read_text())
     del index["checksum"]
     index["sha256"]["statistics/layer_0.safetensors"] = sha256(path)
-    (run / "statistics/index.json").write_text(sealed(index))
+    (run / "statistics/index.json").write_text(add_checksum(index))
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.float32, np.uint64])
@@ -183,7 +183,7 @@ def test_a_crafted_run_folder_is_refused_in_one_sentence(dtype: Any, tmp_path: P
         (run / path).unlink()
     index = json.loads((run / "statistics/index.json").read_text())
     del index["checksum"], index["sha256"]["tables/coordinates.parquet"]
-    (run / "statistics/index.json").write_text(sealed(index))
+    (run / "statistics/index.json").write_text(add_checksum(index))
     done = subprocess.run(
         [sys.executable, "-m", "isotrope", "report", "run"], cwd=tmp_path, capture_output=True, text=True
     )
@@ -202,6 +202,6 @@ def test_a_format_of_the_future(tmp_path: Path) -> None:
     path = tmp_path / "run/statistics/index.json"
     index = json.loads(path.read_text())
     del index["checksum"]
-    path.write_text(sealed(index | {"format": 3}))
+    path.write_text(add_checksum(index | {"format": 3}))
     with pytest.raises(StoreError, match="has format 3, this isotrope reads up to 2; update isotrope"):
         saved_moments(tmp_path / "run")

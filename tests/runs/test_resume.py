@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from isotrope.errors import StoreError
-from isotrope.pipeline import scan
+from isotrope.scanner import scan
 
 #: The command line, with a log of every batch, and where a signal is sent to itself.
 CODE = """

@@ -76,14 +76,14 @@ def test_a_full_disk_leaves_nothing(count: int, tmp_path: Path, monkeypatch: pyt
 
 def test_a_full_disk_keeps_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(tmp_path / "run")
-    run.checkpoint({"batches": 3}, ARRAYS)
+    run.checkpoints.write({"batches": 3}, ARRAYS)
     _full(1, monkeypatch)
     with pytest.raises(StoreError, match="the disk is full"):
-        run.checkpoint({"batches": 6}, ARRAYS)
+        run.checkpoints.write({"batches": 6}, ARRAYS)
     with pytest.raises(StoreError, match="the disk is full"):
         run.save(FINDINGS, ARRAYS, INDEX)
     assert _names(run.folder) == ["checkpoint"]
-    found = run.last_checkpoint()
+    found = run.checkpoints.read_last()
     assert found is not None
     assert found[0]["batches"] == 3
 
@@ -91,7 +91,7 @@ def test_a_full_disk_keeps_the_checkpoint(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_first_checkpoint_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _full(0, monkeypatch)
     with pytest.raises(StoreError, match="the disk is full"):
-        Run(tmp_path / "run").checkpoint({"batches": 3}, ARRAYS)
+        Run(tmp_path / "run").checkpoints.write({"batches": 3}, ARRAYS)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -158,7 +158,7 @@ def test_a_file_that_is_there_by_then_is_not_written_over(tmp_path: Path) -> Non
 def test_folders_are_brought_to_the_disk_before_older_files_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a power cut would have it: what is removed is removed after what takes its place is sure to stay."""
     run, done = Run(tmp_path / "run"), []
-    run.checkpoint({"batches": 1}, ARRAYS)
+    run.checkpoints.write({"batches": 1}, ARRAYS)
     synced, removed = os.fsync, shutil.rmtree
 
     def sync(number: int) -> None:
@@ -172,7 +172,7 @@ def test_folders_are_brought_to_the_disk_before_older_files_go(tmp_path: Path, m
     monkeypatch.setattr(os, "fsync", sync)
     monkeypatch.setattr(shutil, "rmtree", remove)
     base = run.folder / "checkpoint"
-    run.checkpoint({"batches": 2}, ARRAYS)
+    run.checkpoints.write({"batches": 2}, ARRAYS)
     before = done[: done.index(f"removed {base / '00000001'}")]
     assert {str(place) for place in (base / "00000002", base, run.folder, tmp_path)} <= set(before)
     done.clear()
@@ -190,11 +190,11 @@ def test_other_files_in_the_folder_stay(tmp_path: Path) -> None:
 
 def test_checkpoints_replace_each_other(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
-    assert run.last_checkpoint() is None
+    assert run.checkpoints.read_last() is None
     for batches in (1, 2, 3):
-        run.checkpoint({"batches": batches}, ARRAYS)
+        run.checkpoints.write({"batches": batches}, ARRAYS)
     assert _names(run.folder / "checkpoint") == ["00000003"]
-    found = run.last_checkpoint()
+    found = run.checkpoints.read_last()
     assert found is not None
     state, arrays = found
     assert state["batches"] == 3
@@ -210,45 +210,45 @@ def test_checkpoints_replace_each_other(tmp_path: Path) -> None:
 
 def test_a_checkpoint_without_its_state_never_happened(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
-    run.checkpoint({"batches": 1}, ARRAYS)
+    run.checkpoints.write({"batches": 1}, ARRAYS)
     half = run.folder / "checkpoint/00000002"
     half.mkdir()
     (half / ".layer_0.safetensors.99.part").write_bytes(b"half")
-    found = run.last_checkpoint()
+    found = run.checkpoints.read_last()
     assert found is not None
     assert found[0]["batches"] == 1
-    run.checkpoint({"batches": 5}, ARRAYS)
+    run.checkpoints.write({"batches": 5}, ARRAYS)
     assert _names(run.folder / "checkpoint") == ["00000003"]
 
 
 @pytest.mark.parametrize("name", ["layer_0.safetensors", "state.json"])
 def test_a_flipped_byte_is_found_and_named(name: str, tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
-    run.checkpoint({"batches": 1}, ARRAYS)
+    run.checkpoints.write({"batches": 1}, ARRAYS)
     path = run.folder / "checkpoint/00000001" / name
     data = bytearray(path.read_bytes())
     data[0 if name == "state.json" else -1] ^= 0x10
     path.write_bytes(bytes(data))
     with pytest.raises(StoreError, match=name) as refused:
-        run.last_checkpoint()
+        run.checkpoints.read_last()
     assert "00000001' to begin anew" in str(refused.value)
 
 
 def test_a_missing_checkpoint_file_is_named(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
-    run.checkpoint({"batches": 1}, ARRAYS)
+    run.checkpoints.write({"batches": 1}, ARRAYS)
     (run.folder / "checkpoint/00000001/layer_0.safetensors").unlink()
     with pytest.raises(StoreError, match="layer_0"):
-        run.last_checkpoint()
+        run.checkpoints.read_last()
 
 
 def test_a_checkpoint_of_a_newer_format(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
-    run.checkpoint({"batches": 1}, ARRAYS)
+    run.checkpoints.write({"batches": 1}, ARRAYS)
     path = run.folder / "checkpoint/00000001/state.json"
     path.write_text(path.read_text().replace('"format": 1', '"format": 9'))
     with pytest.raises(StoreError, match="format 9"):
-        run.last_checkpoint()
+        run.checkpoints.read_last()
 
 
 def test_arrays_cut_short(tmp_path: Path) -> None:

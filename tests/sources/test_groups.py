@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from isotrope.pipeline import scan
+from isotrope.scanner import scan
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.groups import LONGEST_LABEL, Groups, shorten_label
@@ -35,7 +35,7 @@ CODE = """
 import json, sys
 kind, path, key = sys.argv[1:]
 if kind == "vectors":
-    from isotrope.pipeline import scan
+    from isotrope.scanner import scan
     labels = {r.group for r in scan(vectors=path, group_by=key, sample=50, measures="moments").readings}
 else:
     from isotrope.sources.corpora.corpus import open_corpus

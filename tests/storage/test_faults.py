@@ -17,19 +17,19 @@ import pytest
 
 from isotrope.cli.result_folder import fresh_folder
 from isotrope.errors import StoreError
-from isotrope.pipeline import scan
 from isotrope.repairs import Centering, saved_moments
 from isotrope.report import write_report
 from isotrope.runs.run import Run
+from isotrope.scanner import scan
 from isotrope.storage import provenance
-from isotrope.storage.checksums import sealed
-from isotrope.storage.locks import claimed, held
+from isotrope.storage.files import add_checksum
+from isotrope.storage.locks import hold_lock, reserve_path
 
 #: Holds a folder until it is told to end.
 HOLD = """
 import sys
-from isotrope.storage.locks import held
-with held(sys.argv[1]):
+from isotrope.storage.locks import hold_lock
+with hold_lock(sys.argv[1]):
     print(1, flush=True)
     sys.stdin.read()
 """
@@ -106,7 +106,7 @@ class TestTwoProcesses:
 
     @pytest.mark.parametrize("out", ["made", "deep/made"])
     def test_names_that_are_claimed(self, out: str, rows: Path, tmp_path: Path) -> None:
-        with claimed(tmp_path / out):
+        with reserve_path(tmp_path / out):
             refused = _command("repair", "fit", "rows.npy", "--with", "centering", "-o", out, folder=tmp_path)
         assert refused.returncode == 2
         assert f"{out!r} is being written by another process" in refused.stderr
@@ -114,7 +114,7 @@ class TestTwoProcesses:
 
     def test_apply(self, rows: Path, tmp_path: Path) -> None:
         Centering().fit(rows).save(tmp_path / "centering")
-        with claimed(tmp_path / "out.npy"):
+        with reserve_path(tmp_path / "out.npy"):
             refused = _command("repair", "apply", "centering", "rows.npy", "-o", "out.npy", folder=tmp_path)
         assert "'out.npy' is being written by another process" in refused.stderr
         assert not list(tmp_path.glob(".*"))
@@ -127,20 +127,20 @@ class TestTwoProcesses:
             (run / name).unlink()
         index = json.loads((run / "statistics/index.json").read_text())
         del index["sha256"]["tables/coordinates.parquet"], index["checksum"]
-        (run / "statistics/index.json").write_text(sealed(index))
+        (run / "statistics/index.json").write_text(add_checksum(index))
         made = (
             ["report", "run", "-o", "out.html"]
             if command == "report"
             else ["compare", "run", "run", "--html", "out.html"]
         )
-        with held(run):
+        with hold_lock(run):
             refused = _command(*made, folder=tmp_path)
         assert "'run' is being written by another process" in refused.stderr
         assert not (run / "tables/coordinates.parquet").exists()
         assert not (tmp_path / "out.html").exists()
         assert _command(*made, folder=tmp_path).returncode == 0
         assert (run / "tables/coordinates.parquet").exists()
-        with held(run):  # nothing is added to it any more
+        with hold_lock(run):  # nothing is added to it any more
             assert _command(*made, folder=tmp_path).returncode == 0
             refused = _command("report", "run", folder=tmp_path)
         assert "'run' is being written by another process" in refused.stderr
@@ -154,14 +154,14 @@ class TestTwoProcesses:
 
     @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="this system has no such folder")
     def test_a_folder_in_which_nothing_can_be_made(self) -> None:
-        with pytest.raises(StoreError, match="'/proc/self' cannot be written"), held("/proc/self"):
+        with pytest.raises(StoreError, match="'/proc/self' cannot be written"), hold_lock("/proc/self"):
             pass
 
     def test_a_lock_that_was_a_link_is_not_followed(self, tmp_path: Path) -> None:
         (tmp_path / "victim").write_text("mine")
         (tmp_path / "run").mkdir()
         (tmp_path / "run/.lock").symlink_to(tmp_path / "victim")
-        with pytest.raises(StoreError, match="cannot be written"), held(tmp_path / "run"):
+        with pytest.raises(StoreError, match="cannot be written"), hold_lock(tmp_path / "run"):
             pass
         assert (tmp_path / "victim").read_text() == "mine"
 
@@ -220,11 +220,11 @@ class TestDamage:
 
     def test_a_state_that_still_is_json(self, rows: Path, tmp_path: Path) -> None:
         run = Run(tmp_path / "run")
-        run.checkpoint({"batches": 3}, {})
+        run.checkpoints.write({"batches": 3}, {})
         path = run.folder / "checkpoint/00000001/state.json"
         path.write_text(path.read_text().replace('"batches": 3', '"batches": 7'))
         with pytest.raises(StoreError, match=r"state\.json' is damaged"):
-            run.last_checkpoint()
+            run.checkpoints.read_last()
 
     def test_a_run_from_before_there_were_checksums(self, run: Path) -> None:
         path = run / "statistics/index.json"
@@ -251,14 +251,14 @@ class TestPaths:
             saved_moments(run)
 
     def test_names_in_a_checkpoint(self, tmp_path: Path) -> None:
-        from isotrope.storage.checksums import sealed
+        from isotrope.storage.files import add_checksum
 
         run = Run(tmp_path / "run")
-        run.checkpoint({"batches": 3}, {})
-        state = sealed({"format": 1, "files": {"../../../other": "0" * 64}, "batches": 3})
+        run.checkpoints.write({"batches": 3}, {})
+        state = add_checksum({"format": 1, "files": {"../../../other": "0" * 64}, "batches": 3})
         (run.folder / "checkpoint/00000001/state.json").write_text(state)
         with pytest.raises(StoreError, match="leads out of the folder"):
-            run.last_checkpoint()
+            run.checkpoints.read_last()
 
     @pytest.mark.parametrize("name", ["tables/spectra.parquet", "statistics/layer_0.safetensors", "findings.json"])
     def test_links(self, name: str, run: Path, tmp_path: Path) -> None:
@@ -349,9 +349,9 @@ class TestClocks:
                 return next(times)
 
         monkeypatch.setattr(provenance, "datetime", Clock)
-        begun = provenance.begin()
-        monkeypatch.setattr(time, "monotonic", lambda: begun.ticks + 90.0)
-        facts = provenance.provenance(begun, {}, 0)
+        start = provenance.record_start()
+        monkeypatch.setattr(time, "monotonic", lambda: start.ticks + 90.0)
+        facts = provenance.describe_provenance(start, {}, 0)
         assert facts["seconds"] == 90.0
         assert datetime.fromisoformat(facts["ended"]) - datetime.fromisoformat(facts["started"]) == timedelta(
             seconds=90

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isotrope.pipeline import scan
 from isotrope.report import write_report
 from isotrope.runs.run import Run
+from isotrope.scanner import scan
 from isotrope.storage.files import remove_leftovers, remove_leftovers_of
 
 #: The command line, which sends itself a signal when a file or folder of a name is put in its place, or at a batch.
@@ -91,7 +91,7 @@ class TestKilled:
         """Killed between the findings, which make a run whole, and the removal of the checkpoint."""
         scan(vectors="rows.npy", sample=50, output=folder / "run")
         run = Run(folder / "run")
-        run.checkpoint({"batches": 3}, {})
+        run.checkpoints.write({"batches": 3}, {})
         (folder / "run/checkpoint/mine").write_text("mine")
         (folder / "run/.unfinished/tables").mkdir(parents=True)
         (folder / "run/.report.html.4711.part").write_text("half")

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isotrope.pipeline import scan
 from isotrope.repairs import Centering
-from isotrope.storage.redaction import masked, masked_arguments, masked_facts
+from isotrope.scanner import scan
+from isotrope.storage.redaction import mask_arguments, mask_facts, mask_secrets
 
 
 @pytest.mark.parametrize(
@@ -65,25 +65,25 @@ from isotrope.storage.redaction import masked, masked_arguments, masked_facts
     ],
 )
 def test_patterns(text: str, without: str) -> None:
-    assert without not in masked(text)
+    assert without not in mask_secrets(text)
 
 
 def test_what_is_no_secret_stays() -> None:
     for text in ("a@b.c", "https://host/path?tokens=3", "tokenizer=bert.json", "10:30@noon", "org/model-1"):
-        assert masked(text) == text
+        assert mask_secrets(text) == text
     innocent = (
         "keyword", "keywords", "encode", "encoding", "author", "authors", "monkey", "decode", "unicode", "barcode",
         "hotkey", "sort_key", "primary_key", "country_code", "language-code", "keys", "codec", "keyboard", "postcode",
     )  # fmt: skip
     for name in innocent:
         for text in (f"https://host/a.npy?{name}=x&b=1", f"https://host/a.npy?a=1&{name}=x"):
-            assert masked(text) == text
+            assert mask_secrets(text) == text
     for text in ("ended with code=3", "by key=language", "auth=no is not in a URL"):
-        assert masked(text) == text
-    assert masked_arguments([]) == []
+        assert mask_secrets(text) == text
+    assert mask_arguments([]) == []
     kept = ["--token-weights", "a", "--tokenizer", "b", "--password-file-mode", "c", "--key", "d", "--tokens", "e"]
-    assert masked_arguments(kept) == kept
-    assert masked_facts({"n": 3, "x": None, "y": (1.5, "z")}) == {"n": 3, "x": None, "y": [1.5, "z"]}
+    assert mask_arguments(kept) == kept
+    assert mask_facts({"n": 3, "x": None, "y": (1.5, "z")}) == {"n": 3, "x": None, "y": [1.5, "z"]}
 
 
 @pytest.mark.parametrize(
@@ -92,22 +92,22 @@ def test_what_is_no_secret_stays() -> None:
      "--aws-secret-access-key", "--aws_access_key_id", "--wandb-api-key", "--account-key", "--secret-key", "-token"],
 )  # fmt: skip
 def test_options(option: str) -> None:
-    assert masked_arguments(["x", option, "sesame", "y"]) == ["x", option, "***", "y"]
-    assert "sesame" not in masked_arguments([f"{option}=sesame"])[0]
+    assert mask_arguments(["x", option, "sesame", "y"]) == ["x", option, "***", "y"]
+    assert "sesame" not in mask_arguments([f"{option}=sesame"])[0]
 
 
 def test_variables_that_are_no_secret_and_short_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKENIZER_PATH", "/models/bert")
     monkeypatch.setenv("PGPASSWORD", "rows")
     monkeypatch.setenv("ADMIN_PASSWD", "x7?")
-    assert masked("/models/bert x7? rows arrows rows.npy") == "/models/bert x7? *** arrows ***.npy"
+    assert mask_secrets("/models/bert x7? rows arrows rows.npy") == "/models/bert x7? *** arrows ***.npy"
 
 
 def test_values_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "a secret of mine")
     monkeypatch.setenv("PGPASSWORD", "another one")
     monkeypatch.setenv("HOME_OF_MINE", "a plain value")
-    assert masked("x a secret of mine y another one z a plain value") == "x *** y *** z a plain value"
+    assert mask_secrets("x a secret of mine y another one z a plain value") == "x *** y *** z a plain value"
 
 
 def test_nothing_that_is_written_holds_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

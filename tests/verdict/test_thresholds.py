@@ -13,8 +13,8 @@ from isotrope.advice.advise import advise
 from isotrope.advice.geometry import Geometry
 from isotrope.advice.trial import GAIN, GAIN_OF_REPAIRABLE
 from isotrope.measures import isoscore
-from isotrope.pipeline import scan
 from isotrope.readings.null import isotropic_moments
+from isotrope.scanner import scan
 from isotrope.verdict.thresholds import THRESHOLDS, find_troubles, get, level_of, name_space
 from testkit.paths import ROOT
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from isotrope.findings import Findings, Reading
-from isotrope.pipeline import scan
+from isotrope.scanner import scan
 from isotrope.verdict.judge import judge
 from isotrope.verdict.thresholds import FEWEST_ROWS, THRESHOLDS
 

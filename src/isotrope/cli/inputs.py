@@ -16,7 +16,7 @@ from isotrope.sources.input import Input
 from isotrope.sources.vectors.remote import is_url
 from isotrope.sources.vectors.source import ENDINGS, OPENERS
 from isotrope.sources.vectors.stores.address import parse
-from isotrope.storage.redaction import masked
+from isotrope.storage.redaction import mask_secrets
 
 
 def resolve_input(input: str | None, reading: Input, corpus: str | None = None) -> Input:
@@ -103,7 +103,7 @@ def _find_role(input: str) -> str:
     if is_url(input):
         if path.suffix:
             return "vectors" if path.suffix.lower() in OPENERS else "text"
-        raise InputError(f"{masked(input)!r} may hold anything; say what with --vectors, --text or --model.")
+        raise InputError(f"{mask_secrets(input)!r} may hold anything; say what with --vectors, --text or --model.")
     if path.is_dir():
         if any((path / name).exists() for name in ("config.json", "modules.json")) or any(path.glob("*.gguf")):
             return "model"

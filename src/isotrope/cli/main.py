@@ -26,7 +26,7 @@ from isotrope.cli.scan import scan
 from isotrope.cli.study import study
 from isotrope.errors import IsotropeError
 from isotrope.formats.printable import escape_controls, escape_line
-from isotrope.storage.redaction import masked
+from isotrope.storage.redaction import mask_secrets
 from isotrope.version import __version__
 
 app = typer.Typer(
@@ -133,8 +133,8 @@ def _leave(code: int, sentence: str) -> NoReturn:
 
     with suppress(OSError):
         if _wants_traceback():
-            echo(masked(traceback.format_exc(), sys.argv).rstrip(), err=True)
-        echo(f"isotrope: {escape_line(masked(sentence, sys.argv))}", err=True)
+            echo(mask_secrets(traceback.format_exc(), sys.argv).rstrip(), err=True)
+        echo(f"isotrope: {escape_line(mask_secrets(sentence, sys.argv))}", err=True)
     sys.exit(code)
 
 

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isotrope.storage.redaction import masked_arguments
+from isotrope.storage.redaction import mask_arguments
 
 if TYPE_CHECKING:
     from isotrope.findings import Findings
@@ -64,4 +64,4 @@ def _name_input(reading: Input) -> list[str]:
 
 
 def _join(*arguments: str) -> str:
-    return shlex.join(["isotrope", *masked_arguments(arguments)])
+    return shlex.join(["isotrope", *mask_arguments(arguments)])

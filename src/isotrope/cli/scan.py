@@ -54,17 +54,18 @@ def scan(
     from isotrope.cli.terminal import Bar, show_findings, show_plan
     from isotrope.errors import InputError
     from isotrope.measures import get
-    from isotrope.pipeline import choose, scan_source
+    from isotrope.pipeline import resolve_options
     from isotrope.plan import plan
     from isotrope.runs.retention import check_keep
     from isotrope.runs.run import Run
+    from isotrope.scanner import scan_source
 
     output = None if asked.output is None else Path(asked.output)
     resume, keep = asked.resume, asked.keep
     gates = [gate.parse(expression) for expression in fail_on or []]
     for one in gates:
         get(one.measure)
-    options = choose(
+    options = resolve_options(
         _add_measures(asked.measures, [one.measure for one in gates]), sample=asked.sample, seed=asked.seed
     )
     check_keep(keep)
@@ -78,7 +79,7 @@ def scan(
     if run is not None and dry_run:
         run.prepare(resume=resume)
     advise = advise_when_stopped(lambda: "" if dry_run else advise_on_run(run))
-    kept = nullcontext() if run is None or dry_run else run.held(resume=resume)
+    kept = nullcontext() if run is None or dry_run else run.reserve(resume=resume)
     with advise, kept, offer_vectors(reading), Bar(quiet=json) as bar:
         bar("opening", 0, None)
         if dry_run:

@@ -28,7 +28,7 @@ from isotrope.sources.input import Input
 from isotrope.sources.models.load import EMBEDDED
 from isotrope.sources.text.encoder import Encoder, Rows, Tell
 from isotrope.sources.vectors.source import ArraySource
-from isotrope.storage.provenance import begin, provenance
+from isotrope.storage.provenance import describe_provenance, record_start
 from isotrope.storage.row_files import write_rows
 
 #: Documents that are encoded, and rows that are searched, at a time.
@@ -71,7 +71,7 @@ def evaluate_retrieval(
     for their ids; their rows are in a temporary file meanwhile. engine, address, workers, gpus_per_worker: where
     the model runs, see `isotrope.engines.engine`.
     """
-    started, told = begin(), progress or (lambda *_: None)
+    started, told = record_start(), progress or (lambda *_: None)
     if not 0 <= seed < 2**31:
         raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
     told("reading the set", 0, None)
@@ -122,7 +122,7 @@ def evaluate_retrieval(
             notes,
             list(found.queries),
             by_query,
-            provenance(started, {"seed": seed, "data": str(data), "split": split} | prompts, 0)
+            describe_provenance(started, {"seed": seed, "data": str(data), "split": split} | prompts, 0)
             | {"engine": encoder.engine},
         )
 

@@ -24,7 +24,7 @@ from isotrope.sources.models.load import EMBEDDED
 from isotrope.sources.text.encoder import Encoder, Rows
 from isotrope.sources.text.pooling import parse
 from isotrope.sources.text.sentence_model import has_pipeline
-from isotrope.storage.provenance import begin, provenance
+from isotrope.storage.provenance import describe_provenance, record_start
 
 #: The layers of each protocol, averaged, unless others are named.
 LAYERS = {"paper": "1,-1", "concatenated": "-1"}
@@ -75,7 +75,7 @@ def evaluate_sts(
     al. 2021) or "paper" (the plain mean over a year's subsets; Yan et al. 2022). engine, address, workers,
     gpus_per_worker: where the model runs, see `isotrope.engines.engine`.
     """
-    started, told = begin(), progress or (lambda *_: None)
+    started, told = record_start(), progress or (lambda *_: None)
     if not 0 <= seed < 2**31:
         raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
     found = read_sets(sets, data, protocol)
@@ -134,7 +134,7 @@ def evaluate_sts(
             ],
             point_differences(found_by),
             {pairs.name: pairs.left_out for pairs in found if pairs.left_out},
-            provenance(started, settings, 0) | {"engine": encoder.engine},
+            describe_provenance(started, settings, 0) | {"engine": encoder.engine},
         )
 
 

@@ -14,10 +14,10 @@ from isotrope.errors import InputError
 from isotrope.figures.record import NEEDS, FigureRecord
 from isotrope.findings import Findings, Reading
 from isotrope.layers import Layer, resolve_layer
-from isotrope.measures.token_window import FEWEST, MOST
-from isotrope.repairs.fit_data import saved_summary
 from isotrope.runs.run import Run
+from isotrope.runs.saved_statistics import saved_summary
 from isotrope.statistics import Sample, Summary
+from isotrope.statistics.token_tables import FEWEST, MOST
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,8 +19,8 @@ from isotrope.pipeline import Progress
 from isotrope.sources.models.load import Loaded, load
 from isotrope.sources.models.onnx_layers import refuse_graph
 from isotrope.storage.files import remove_leftovers, write_frame, write_text
-from isotrope.storage.locks import held
-from isotrope.storage.provenance import begin, provenance
+from isotrope.storage.locks import hold_lock
+from isotrope.storage.provenance import describe_provenance, record_start
 
 #: What S-BERT learns from: natural-language inference, the first of these that is there.
 _PAIRS = ("mnli", "rte")
@@ -62,7 +62,7 @@ def evaluate_glue(
     `isotrope.finetuning.settings.Training`. output: a folder in which each finished run becomes a file at once;
     `resume` goes on with it. Paper: Yan et al. 2022, Tables 2, 3, 5 and 6.
     """
-    started, told = begin(), progress or (lambda *_: None)
+    started, told = record_start(), progress or (lambda *_: None)
     training = Training(
         epochs=epochs,
         batch_size=batch_size,
@@ -79,7 +79,7 @@ def evaluate_glue(
     found = read_tasks(tasks, data)
     pairs = _pairs(found, data) if any(method.first == "sbert" for method in tried) else None
     folder = None if output is None else Path(output)
-    with nullcontext() if folder is None else held(folder):
+    with nullcontext() if folder is None else hold_lock(folder):
         earlier = [] if folder is None else prepare(folder, resume=resume)
         if folder is not None:
             remove_leftovers(folder / RUNS, "*.json")
@@ -119,7 +119,7 @@ def evaluate_glue(
             "seeds": seeds,
             "data": str(data or ""),
         }
-        facts = provenance(started, what | asdict(training), 0)
+        facts = describe_provenance(started, what | asdict(training), 0)
         if folder is not None:
             _write_tables(folder, GlueEvaluation.of(read_runs(folder), facts))
         return GlueEvaluation.of(asked, facts)

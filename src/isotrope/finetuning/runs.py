@@ -12,7 +12,7 @@ from typing import Any
 from isotrope.errors import StoreError
 from isotrope.finetuning.methods import METHODS, family
 from isotrope.finetuning.tasks import TASKS
-from isotrope.storage.files import told, write_text
+from isotrope.storage.files import name_path_in_errors, write_text
 
 _FORMAT = 1
 
@@ -95,7 +95,7 @@ def refuse_other(runs: Iterable[GlueRun], task: str, settings: dict[str, Any]) -
 
 
 def _read(path: Path) -> GlueRun:
-    with told(path):
+    with name_path_in_errors(path):
         text = path.read_bytes()
     try:
         found = json.loads(text)

@@ -6,7 +6,8 @@ Each measure is importable by its name: `from isotrope.measures import isoscore`
 import pkgutil
 from importlib import import_module
 
-from isotrope.measures.record import GROUPS, MEASURES, Measure, get, select
+from isotrope.measures.record import MEASURES, Measure
+from isotrope.measures.selection import GROUPS, get, select
 
 for _module in pkgutil.iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")

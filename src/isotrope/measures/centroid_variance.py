@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import Undefined
-from isotrope.measures.cells import Cells, cells_measure
-from isotrope.measures.record import Bounds
+from isotrope.measures.record import Bounds, add_cells_measures
+from isotrope.quantization.cells import Cells
 
 
 def _nearest(codebook: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -36,7 +36,7 @@ def _range(n: int, d: int, codebooks: int, size: int, **_: object) -> Bounds:
     return (0.0, 0.25 * count / (count - 1))
 
 
-cells_measure(
+add_cells_measures(
     "centroid_variance",
     _spacing,
     title="Variance of the centres' spacing",

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from isotrope.compute.threads import open_pool
 from isotrope.errors import Undefined
-from isotrope.measures.cells import Cells, cells_measure
 from isotrope.measures.eee import enrichment
+from isotrope.measures.record import add_cells_measures
+from isotrope.quantization.cells import Cells
 from isotrope.statistics.tridiagonal import eigenvalues
 
 #: A spread below this share of the rows' length is rounding.
@@ -48,7 +49,7 @@ def _note(c: Cells) -> str:
     return f"{codebooks * size - kept} cells with fewer than two different rows left out; {c.describe()}"
 
 
-cells_measure(
+add_cells_measures(
     "cluster_eee",
     _within,
     title="Eigenvalue early enrichment within cells",

@@ -89,6 +89,7 @@ def _add(
         better=None,
         invariant=("rotation", "scale"),
         estimate=False,
+        across=LayerReadings._fields,
         formula="correlation over layers of drift_norm with mean_cosine; p: share of orders of the layers as strong",
         paper=_PAPER,
         blind=_BLIND,

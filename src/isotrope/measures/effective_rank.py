@@ -30,6 +30,7 @@ def _exp_entropy(weights: NDArray[np.float64]) -> float:
     paper="Roy and Vetterli 2007; Garrido et al. 2023 (RankMe)",
     blind="A common mean lowers it however the rest is spread.",
     wrong="Eigenvalues or squared singular values under the same name: another number, effective_rank_eigenvalues.",
+    fine_spectrum=True,
 )
 def effective_rank(m: Moments) -> float:
     """Exponential of the entropy of the normalised singular values.
@@ -51,6 +52,10 @@ def effective_rank(m: Moments) -> float:
     formula="exp(−Σ p ln p), p = λ/Σλ, λ eigenvalues of the covariance",
     paper="Roy and Vetterli 2007, on eigenvalues",
     blind="The mean: a space that has drifted far away can score full marks.",
+    headline=5,
+    per_group=True,
+    relative=True,
+    fine_spectrum=True,
 )
 def effective_rank_eigenvalues(m: Moments) -> float:
     """Exponential of the entropy of the normalised covariance eigenvalues."""

@@ -39,6 +39,7 @@ def _note(p: Points) -> str | None:
         "Neighbours by raw distance, not by cosine (8.8 where unit rows give 0.33). Repeated rows kept: the first of "
         "many equal rows look like hubs."
     ),
+    headline=3,
 )
 def hubness(p: Points, k: int = _K) -> float:
     """Skewness of how often each unit row is among the nearest neighbours of others."""

@@ -21,6 +21,9 @@ def _range(n: int, d: int) -> Bounds:
     paper="Rudman et al. 2022; closed form of their algorithm",
     blind="The mean. With few rows it is biased low: about 1/(1 + d/n) for isotropic rows.",
     wrong="Marbut, Chandler and Wheeler's Eq. 11 prints (d − δ)²(d − √d)² for (d − δ²(d − √d))².",
+    headline=2,
+    per_group=True,
+    relative=True,
 )
 def isoscore(m: Moments) -> float:
     """IsoScore in closed form, from the trace and the Frobenius norm of the covariance.

@@ -31,6 +31,8 @@ def _with_diagonal(m: Moments) -> float:
     paper="Ethayarajh 2019; Godey et al. 2023 (anisotropy)",
     blind="Spectrum after the mean is removed: rows on one line through the origin, half each way, give about 0.",
     wrong="Unit rows in float32: near 1 they lose everything below 1e-7. A sample of pairs, where all are as cheap.",
+    headline=1,
+    per_group=True,
 )
 def mean_cosine(m: Moments) -> float:
     """Mean cosine over distinct pairs of rows, exact and without forming the pairs.

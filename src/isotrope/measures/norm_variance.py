@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.measures.record import Invariance, Measure, measure
-from isotrope.measures.token_window import Line, correlation, enough, r_squared, regression, signed_root, slope
+from isotrope.errors import Undefined
+from isotrope.measures.record import Bounds, Invariance, Measure, Smooth, measure
+from isotrope.measures.token_variance import select_types
 from isotrope.statistics import TokenStatistics, TokenTable
 
 _PAPER = "Yamagiwa and Shimodaira 2024 (norm and variance)"
@@ -19,6 +22,53 @@ _BLIND = (
 )
 
 Vector = NDArray[np.float64]
+
+#: Values that differ by less than this share of their size differ by rounding alone.
+_SAME = 1e-12
+
+
+class Line(NamedTuple):
+    """A least-squares line: its slope, and the correlation of its points, NaN where all are equally high."""
+
+    slope: float
+    correlation: float
+
+
+def regression(x: Vector, y: Vector) -> Line:
+    """The least-squares line of y on x, both (k,)."""
+    dx, dy = x - x.mean(), y - y.mean()
+    sxx, syy, sxy = float(dx @ dx), float(dy @ dy), float(dx @ dy)
+    if not sxx > _SAME**2 * float(x @ x):
+        raise Undefined("all types have the same value on the horizontal axis, so there is no slope")
+    level = not syy > _SAME**2 * float(y @ y)
+    return Line(sxy / sxx, math.nan if level else float(np.clip(sxy / math.sqrt(sxx) / math.sqrt(syy), -1.0, 1.0)))
+
+
+def slope(line: Line) -> float:
+    """Slope of a line."""
+    return line.slope
+
+
+def correlation(line: Line) -> float:
+    """Signed root of R²; undefined where all points are equally high."""
+    if math.isnan(line.correlation):
+        raise Undefined("all types have the same value on the vertical axis, so R² is undefined")
+    return line.correlation
+
+
+def r_squared(line: Line) -> float:
+    """R² of a line; undefined where all points are equally high."""
+    return correlation(line) ** 2
+
+
+def signed_root(of: Callable[..., float]) -> Smooth:
+    """The interval of an R², which has a corner at zero, by way of the correlation."""
+
+    def back(low: float, high: float) -> Bounds:
+        ends = sorted((low**2, high**2))
+        return (0.0 if low < 0.0 < high else ends[0], ends[1])
+
+    return Smooth(of, lambda value, near: math.copysign(math.sqrt(value), near), back)
 
 
 @measure(
@@ -35,12 +85,12 @@ Vector = NDArray[np.float64]
 )
 def squared_norm_variation(t: TokenStatistics | TokenTable) -> float:
     """Coefficient of variation (ddof 0) of the mean squared norm over token types."""
-    q = enough(t, 2).q
+    q = select_types(t, 2).q
     return float(q.std() / q.mean())
 
 
 def _trade_off(t: TokenStatistics | TokenTable) -> Line:
-    types = enough(t, 3)
+    types = select_types(t, 3)
     return regression(types.m, types.v)
 
 
@@ -91,7 +141,7 @@ def _on_frequency(index: int, scale: Callable[[Vector], Vector], part: Callable[
     """Slope or R² of Q, M or V (index 0, 1, 2) on log10 n."""
 
     def function(t: TokenStatistics | TokenTable) -> float:
-        kept = enough(t, 3)
+        kept = select_types(t, 3)
         return part(regression(np.log10(kept.n), scale((kept.q, kept.m, kept.v)[index])))
 
     return function

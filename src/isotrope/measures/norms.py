@@ -137,6 +137,8 @@ def variance(m: Moments) -> float:
     formula="M/Q",
     paper=_PAPER,
     blind="Dominant directions other than the mean.",
+    headline=4,
+    per_group=True,
 )
 def drift_share(m: Moments) -> float:
     """Squared norm of the mean over the mean squared norm."""

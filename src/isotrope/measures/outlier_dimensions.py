@@ -80,6 +80,7 @@ def outlier_dimensions(m: Moments) -> float:
     formula=f"largest of the {_SHARES}",
     paper=_PAPER,
     blind="Directions that are not coordinates. Without a common direction the shares are chance and have no interval.",
+    headline=8,
 )
 def outlier_dimension_share(m: Moments) -> float:
     """Largest share of one coordinate in the mean cosine."""

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.special import entr, rel_entr
 
 from isotrope.errors import Undefined
-from isotrope.measures.cells import Cells, cells_measure
+from isotrope.measures.record import add_cells_measures
+from isotrope.quantization.cells import Cells
 
 _BLIND = (
     "Where the full cells are, and how large. It depends on n and on the training: compare at equal n. "
@@ -29,7 +30,7 @@ def _published_patchiness(c: Cells) -> float:
     return float(np.mean((m + c.quantized.counts.var(axis=1) / m - 1.0) / m))
 
 
-cells_measure(
+add_cells_measures(
     "point_patchiness",
     _patchiness,
     title="Point patchiness",
@@ -52,7 +53,7 @@ def _odds_variance(c: Cells, ddof: int = 1) -> float:
     return float(np.mean(odds.var(axis=1, ddof=ddof)))
 
 
-cells_measure(
+add_cells_measures(
     "point_count_variance",
     _odds_variance,
     title="Variance of the cells' odds",
@@ -83,7 +84,7 @@ def _published_divergence(c: Cells) -> float:
     return float(np.mean(rel_entr(shares, drawn).sum(axis=1)))
 
 
-cells_measure(
+add_cells_measures(
     "point_count_kl",
     _divergence,
     title="Divergence of the cells from uniform",

@@ -35,6 +35,7 @@ def _null(n: int, d: int) -> float:
     paper="Yan et al. 2022 (SoftDecay), Eq. 4; Wang and Isola 2020 (uniformity)",
     blind="Lengths. A few close pairs outweigh many distant ones: it is the logarithm of a mean of exponentials.",
     wrong="t as a factor, exp(−0.5·‖u_i − u_j‖²): the paper divides by t = 0.5, Wang and Isola multiply by t = 2.",
+    cost="pairs",
 )
 def rbf_distance(p: Points, t: float = _T) -> float:
     """Logarithm of the mean Gaussian kernel over distinct pairs of unit rows.

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from isotrope.errors import Undefined
-from isotrope.measures.cells import Cells, cells_measure
+from isotrope.measures.record import add_cells_measures
+from isotrope.quantization.cells import Cells
 
 _PAPER = "Marbut, Chandler and Wheeler (latent geometry), "
 _BLIND = (
@@ -21,7 +22,7 @@ def _error(c: Cells) -> float:
     return float(np.sum(c.lengths**2) / np.sum(c.points.rows**2))
 
 
-cells_measure(
+add_cells_measures(
     "reconstruction_error",
     _error,
     title="Reconstruction error",
@@ -45,7 +46,7 @@ def _skewness(c: Cells, corrected: bool = True) -> float:
     return plain * math.sqrt(n * (n - 1)) / (n - 2) if corrected else plain
 
 
-cells_measure(
+add_cells_measures(
     "reconstruction_skew",
     _skewness,
     title="Skewness of the reconstruction error",
@@ -70,7 +71,7 @@ def _quartiles(c: Cells) -> float:
     return float(high - low)
 
 
-cells_measure(
+add_cells_measures(
     "reconstruction_iqr",
     _quartiles,
     title="Quartile range of the reconstruction error",

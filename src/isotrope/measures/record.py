@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias
 
 import numpy as np
 
 from isotrope.errors import InputError, Undefined
-from isotrope.quantization import check_settings
 from isotrope.quantization.cells import Cells
 from isotrope.registry import Registry
 from isotrope.statistics import Image, Moments, Points, block
@@ -21,9 +19,6 @@ Need: TypeAlias = Literal["moments", "tokens", "sequences", "spectra", "sample",
 
 #: What leaves a measure unchanged: a rotation or a scaling of all rows, a shift of all rows by one vector.
 Invariance: TypeAlias = Literal["rotation", "scale", "shift"]
-
-#: The groups that `--measures` accepts.
-GROUPS = ("moments", "tokens", "sequences", "spread", "neighbours", "quantized")
 
 #: The group of a measure that names none, by what it needs. A scan has no image of its rows, so that no group has it.
 _GROUP_OF: dict[Need, str | None] = {
@@ -40,6 +35,12 @@ _GROUP_OF: dict[Need, str | None] = {
 #: The highest power of the rows' lengths that a measure averages, unless it says otherwise, by what it needs. Measures
 #: of single sequences and of neighbours are bounded for each of them.
 _LENGTH_POWER_OF: dict[Need, int] = {"moments": 2, "tokens": 2}
+
+#: Stands for the power that the table above gives.
+_BY_NEED = -1
+
+#: Rows below which most cells of the usual 256 hold too few of them for their counts to be told from chance.
+_ENOUGH_FOR_CELLS = 10_000
 
 #: The statistics that rows alone make.
 _OF_ROWS: dict[Need, Any] = {"moments": Moments, "sample": Points}
@@ -59,43 +60,45 @@ class Smooth(NamedTuple):
     back: Callable[[float, float], Bounds]
 
 
-@dataclass(frozen=True)
-class Measure:
-    """One measure: a pure function of one statistic, with all that there is to say about it.
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """All that there is to say about a measure, apart from the function itself.
 
-    Call it with rows, shape (n, d), or with the statistic that it needs; where it compares rows with their image under
-    a repair, with both:
-
-    >>> from isotrope.measures import lsds, mean_cosine
-    >>> mean_cosine(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]))
-    0.33333333...
-    >>> X = np.random.default_rng(0).normal(size=(100, 4))
-    >>> lsds(X, X * [1, 1, 1, 9]) > lsds(X, X)
-    True
-
-    needs: the statistic. group: the group it is in, None for none.
-    says: what the number means, in plain words. formula, paper: what it is, and whose.
-    range: bounds, or a function of n, d and the parameters that gives them. better: which way is healthier, None where
-        neither is. invariant: what leaves it unchanged. degree: power of a common scale that it grows with (2 for a
-        squared length).
-    blind: what it does not see. wrong: implementations that are known to give something else.
-    estimate: whether it estimates a property of the space and so has an interval. slow_bias: its bias shrinks more
-        slowly than 1/n. unsure_bias: a sample does not tell its bias. at_n: it depends on the number of
-        rows by its nature, and its interval is about what so many rows give. smooth: where its interval is taken, if
-        not on itself. length_power: highest power of the rows' lengths that it averages, 0 where only directions
-        count; with heavy tails of that power its interval is wider, or there is none.
-    null: its value for isotropic Gaussian rows where there is a closed form, as a function of (n, d); simulated
-        otherwise.
-    enough: rows below which its value tells more of their number than of the space, as a function of d. note: what to
-        know of its value on a statistic, None if nothing.
-    variants: other definitions by name, such as "published". parameters: those that its name stands for, of the
-        function or, for cells, of the quantizer.
+    Args:
+        needs: The statistic that it is computed from.
+        title: Its name for people.
+        says: What the number means, in plain words.
+        range: Its bounds, or a function of n, d and the parameters that gives them.
+        better: Which way is healthier, None where neither is.
+        formula: What it is.
+        paper: Whose it is.
+        blind: What it does not see.
+        wrong: Implementations that are known to give something else.
+        name: Its name; by default that of the function.
+        group: The group it is in; by default that of its needs.
+        invariant: What leaves it unchanged.
+        degree: The power of a common scale that it grows with, 2 for a squared length.
+        estimate: Whether it estimates a property of the space, and so has an interval.
+        slow_bias: Whether its bias shrinks more slowly than 1/n.
+        unsure_bias: Whether a sample does not tell its bias.
+        at_n: Whether it depends on the number of rows by its nature; its interval is about what so many rows give.
+        smooth: Where its interval is computed, if not on itself.
+        length_power: The highest power of the rows' lengths that it averages, 0 where only directions count; with heavy
+            tails of that power its interval is wider, or there is none. By default that of its needs.
+        fine_spectrum: Whether it depends on small singular values, which float32 may not resolve.
+        null: Its value for isotropic Gaussian rows as a function of n and d; None where it has to be simulated.
+        enough: Rows below which its value tells more of their number than of the space, as a function of d.
+        note: What to know about its value on a statistic, None where there is nothing.
+        variants: Other definitions by name, such as "published".
+        parameters: What its name stands for: arguments of the function or, for cells, of the quantizer.
+        across: For a measure across layers, the measures whose readings it is computed from.
+        cost: Its entry in the table of costs; by default that of its needs.
+        headline: Its rank among the numbers at the top of a report, None where it is not among the first.
+        per_group: Whether a report shows it for each group.
+        relative: Whether it counts as a share of what isotropic rows give.
     """
 
-    name: str
-    needs: Need
-    group: str | None
-    function: Callable[..., float]
+    needs: Need = field(kw_only=False)
     title: str
     says: str
     range: Bounds | Callable[..., Bounds]
@@ -103,20 +106,47 @@ class Measure:
     formula: str
     paper: str
     blind: str
-    invariant: frozenset[Invariance] = frozenset({"rotation"})
+    wrong: str = ""
+    name: str = ""
+    group: str | None = None
+    invariant: tuple[Invariance, ...] = ("rotation",)
     degree: int = 0
     estimate: bool = True
     slow_bias: bool = False
     unsure_bias: bool = False
     at_n: bool = False
     smooth: Smooth | None = None
-    length_power: int = 0
+    length_power: int = _BY_NEED
+    fine_spectrum: bool = False
     null: Callable[[int, int], float] | None = None
     enough: Callable[[int], int] | None = None
     note: Callable[[Any], str | None] | None = None
-    wrong: str = ""
     variants: Mapping[str, Callable[..., float]] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    across: tuple[str, ...] = ()
+    cost: str = ""
+    headline: int | None = None
+    per_group: bool = False
+    relative: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure(Record):
+    """A measure: a pure function of one statistic, with its record.
+
+    Call it with rows, shape (n, d), or with the statistic that it needs; where it compares rows with their image under
+    a repair, with both.
+
+    Examples:
+        >>> from isotrope.measures import lsds, mean_cosine
+        >>> mean_cosine(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]))
+        0.33333333...
+        >>> X = np.random.default_rng(0).normal(size=(100, 4))
+        >>> lsds(X, X * [1, 1, 1, 9]) > lsds(X, X)
+        True
+    """
+
+    function: Callable[..., float]
 
     def __call__(self, data: Any, image: Any = None, *, variant: str = "definition", **parameters: Any) -> float:
         """The value on rows or on a statistic; NaN where it is undefined."""
@@ -174,128 +204,46 @@ def _array(rows: Any) -> Any:
 
 MEASURES: Registry[Measure] = Registry("measure")
 
-
-def measure(
-    needs: Need,
-    *,
-    title: str,
-    says: str,
-    range: Bounds | Callable[..., Bounds],
-    better: Literal["higher", "lower"] | None,
-    formula: str,
-    paper: str,
-    blind: str,
-    name: str | None = None,
-    group: str | None = None,
-    invariant: tuple[Invariance, ...] = ("rotation",),
-    degree: int = 0,
-    estimate: bool = True,
-    slow_bias: bool = False,
-    unsure_bias: bool = False,
-    at_n: bool = False,
-    smooth: Smooth | None = None,
-    length_power: int | None = None,
-    null: Callable[[int, int], float] | None = None,
-    enough: Callable[[int], int] | None = None,
-    note: Callable[[Any], str | None] | None = None,
-    wrong: str = "",
-    variants: Mapping[str, Callable[..., float]] | None = None,
-    parameters: Mapping[str, Any] | None = None,
-) -> Callable[[Callable[..., float]], Measure]:
-    """Register a function as a measure under its own name; the function becomes the record."""
-
-    def register(function: Callable[..., float]) -> Measure:
-        record = Measure(
-            name=name or function.__name__,
-            needs=needs,
-            group=group or _GROUP_OF[needs],
-            function=function,
-            title=title,
-            says=says,
-            range=range,
-            better=better,
-            formula=formula,
-            paper=paper,
-            blind=blind,
-            invariant=frozenset(invariant),
-            degree=degree,
-            estimate=estimate,
-            slow_bias=slow_bias,
-            unsure_bias=unsure_bias,
-            at_n=at_n,
-            smooth=smooth,
-            length_power=_LENGTH_POWER_OF.get(needs, 0) if length_power is None else length_power,
-            null=null,
-            enough=enough,
-            note=note,
-            wrong=wrong,
-            variants=variants or {},
-            parameters=parameters or {},
-        )
-        object.__setattr__(record, "__doc__", function.__doc__ or says)
-        MEASURES.add(record.name, record)
-        return record
-
-    return register
+_Fields = ParamSpec("_Fields")
 
 
-#: Settings of a quantizer at the end of a name: codebooks and cells of each.
-_SETTINGS = re.compile(r"(\w+)_(\d+)x(\d+)")
+def _make_decorator(make: Callable[_Fields, Record]) -> Callable[_Fields, Callable[[Callable[..., float]], Measure]]:
+    """Make a decorator that takes the fields of a record."""
+
+    def measure(*args: _Fields.args, **kwargs: _Fields.kwargs) -> Callable[[Callable[..., float]], Measure]:
+        """Register a function as a measure under its own name; the function becomes the measure."""
+        return partial(_register, make(*args, **kwargs))
+
+    return measure
 
 
-def get(name: str) -> Measure:
-    """The measure under the name that was asked for; a family takes its parameters from the name.
-
-    A quantized measure without its quantizer's name is the additive one's.
-
-    >>> get("explained_variance_7").parameters
-    {'k': 7}
-    >>> get("point_patchiness").name, get("point_patchiness").parameters["kind"]
-    ('point_patchiness', 'additive')
-    >>> get("point_patchiness_product_8x64").parameters
-    {'kind': 'product', 'codebooks': 8, 'size': 64}
-    >>> get("isoscor")
-    Traceback (most recent call last):
-    isotrope.errors.InputError: there is no measure 'isoscor'; did you mean 'isoscore'?
-    """
-    if found := _SETTINGS.fullmatch(name):
-        base = get(found[1])
-        if base.needs == "cells":
-            check_settings(codebooks=int(found[2]), size=int(found[3]))
-            settings = {**base.parameters, "codebooks": int(found[2]), "size": int(found[3])}
-            return replace(base, name=f"{base.name}_{found[2]}x{found[3]}", parameters=settings)
-    if name not in MEASURES and f"{name}_additive" in MEASURES:
-        return replace(MEASURES.get(f"{name}_additive"), name=name)
-    stem, _, number = name.rpartition("_")
-    family = f"{stem}_1"
-    if name not in MEASURES and number.isdigit() and int(number) > 0 and family in MEASURES:
-        base = MEASURES.get(family)
-        return replace(base, name=name, parameters={"k": int(number)}, title=base.title.replace("1", number))
-    return MEASURES.get(name)
+def _register(record: Record, function: Callable[..., float]) -> Measure:
+    by_need = {
+        "name": record.name or function.__name__,
+        "group": record.group or _GROUP_OF[record.needs],
+        "length_power": _LENGTH_POWER_OF.get(record.needs, 0)
+        if record.length_power == _BY_NEED
+        else record.length_power,
+    }
+    found = Measure(**{**vars(record), **by_need}, function=function)
+    object.__setattr__(found, "__doc__", function.__doc__ or record.says)
+    MEASURES.add(found.name, found)
+    return found
 
 
-def select(names: str | list[str] | None) -> list[Measure]:
-    """The measures named, a group standing for all of its own; None or "all" for every group.
+#: Registers a function as a measure: a decorator that takes the fields of a `Record`.
+measure = _make_decorator(Record)
 
-    >>> [m.name for m in select("isoscore, eee")]
-    ['isoscore', 'eee']
-    >>> len(select("quantized")), len(select("quantized_8x64"))
-    (16, 16)
-    """
-    parts = ["all"] if names is None else names.split(",") if isinstance(names, str) else list(names)
-    chosen: dict[str, Measure] = {}
-    for part in (p.strip() for p in parts if p.strip()):
-        if part == "all":
-            found = [m for m in MEASURES if m.group is not None]
-        elif part in GROUPS:
-            found = [m for m in MEASURES if m.group == part]
-        elif (of := _SETTINGS.fullmatch(part)) and of[1] == "quantized":
-            found = [get(f"{m.name}_{of[2]}x{of[3]}") for m in select("quantized")]
-        elif part not in MEASURES and (close := difflib.get_close_matches(part, GROUPS, n=1, cutoff=0.8)):
-            raise InputError(f"there is no group of measures {part!r}; did you mean {close[0]!r}?")
-        else:
-            found = [get(part)]
-        chosen |= {m.name: m for m in found}
-    if not chosen:
-        raise InputError(f"no measure was named; known groups: {', '.join(GROUPS)}.")
-    return list(chosen.values())
+
+def add_cells_measures(name: str, function: Callable[[Cells], float], **record: Any) -> None:
+    """Register `name_additive` and `name_product`, functions of `Cells`; plain `name` stands for the first."""
+    for kind in ("additive", "product"):
+        measure(
+            "cells",
+            name=f"{name}_{kind}",
+            invariant=(),
+            at_n=True,
+            enough=lambda d: _ENOUGH_FOR_CELLS,
+            parameters={"kind": kind, "codebooks": 4, "size": 256},
+            **{"note": Cells.describe, **record, "title": f"{record['title']} ({kind} quantizer)"},
+        )(function)

@@ -6,7 +6,7 @@ import numpy as np
 
 from isotrope.errors import Undefined
 from isotrope.measures.record import measure
-from isotrope.measures.token_window import enough, table
+from isotrope.measures.token_variance import select_types, table
 from isotrope.statistics import TokenStatistics, TokenTable
 
 _PAPER = "Ethayarajh 2019"
@@ -21,7 +21,7 @@ def mean_cosine_of(unit_square: float, n: int) -> float:
 
 
 def _self_similarity(t: TokenStatistics | TokenTable) -> float:
-    types = enough(t, 1)
+    types = select_types(t, 1)
     several = types.n > 1  # where rows are left out, a type that is frequent in all of them may be left with one
     if not several.any():
         raise Undefined("no token type has two occurrences")

@@ -34,6 +34,8 @@ def _inner(s: SequenceStatistics) -> float:
     formula="mean over sequences of the mean cosine over distinct pairs of its tokens",
     paper=_YAN,
     blind=_LENGTH,
+    headline=7,
+    per_group=True,
 )
 def sequence_uniformity(s: SequenceStatistics) -> float:
     """Mean cosine over distinct token pairs within a sequence, averaged over sequences."""

@@ -45,6 +45,7 @@ def skewness(values: NDArray[np.float64]) -> float:
     blind="How the rest is spread; the mean counts as a direction.",
     wrong="The code of the paper's figures divides by the sum of the bottom k instead of all.",
     parameters={"k": 1},
+    headline=6,
 )
 def explained_variance(m: Moments, k: int = 1) -> float:
     """Share of the squared Frobenius norm in the top k singular directions.
@@ -71,6 +72,7 @@ def explained_variance(m: Moments, k: int = 1) -> float:
         "Depends on how many singular values there are: compare at equal n and d. Of a nearly flat spectrum it shows "
         "the chance of the sample and not the space, so it has no interval."
     ),
+    fine_spectrum=True,
 )
 def spectral_skewness(m: Moments) -> float:
     """Skewness of the normalised singular values."""
@@ -91,6 +93,7 @@ def spectral_skewness(m: Moments) -> float:
         "All but two numbers of the spectrum. One eigenvalue among many moves by leaps, which leaving rows out does "
         "not show (true values were in 20 to 90 of 100 intervals), so it has no interval."
     ),
+    fine_spectrum=True,
 )
 def spectral_median(m: Moments) -> float:
     """Median of the normalised singular values."""

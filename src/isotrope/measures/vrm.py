@@ -101,6 +101,7 @@ def _published(p: Points) -> float:
         "differential_entropy by default changes its estimator with n (at 10 and at 1,000 rows): say method='vasicek'."
     ),
     variants={"published": _published},
+    headline=10,
 )
 def vrm(p: Points) -> float:
     """Mean squared distance from 1 of the entropy ratio along each principal component.

@@ -49,14 +49,11 @@ _MATRICES = 6
 #: Copies of the sampled rows that measures of these hold: in order, as unit rows, distinct, centred, and the null's.
 _COPIES = 8
 
-#: Measures of the sample that compare every row with every other.
-_OF_PAIRS = ("rbf_distance",)
-
 
 def seconds(measures: Iterable[Measure], n: int, d: int) -> dict[tuple[Any, ...], float]:
     """About how long each kind of statistic takes for one layer, of which n rows of d dimensions are sampled.
 
-    >>> from isotrope.measures.record import select
+    >>> from isotrope.measures.selection import select
     >>> found = seconds(select("moments,quantized"), 20_000, 768)
     >>> [kind[0] for kind in found], sum(found.values()) > 1
     (['moments', 'cells', 'cells'], True)
@@ -78,7 +75,7 @@ def memory(measures: Iterable[Measure], n: int, d: int, types: int) -> int:
 
     n: sampled rows of d dimensions. types: token types of the layer.
 
-    >>> from isotrope.measures.record import select
+    >>> from isotrope.measures.selection import select
     >>> memory(select("moments"), 300, 4_096, 0) < memory(select("all"), 300, 4_096, 0) < 2e9
     True
     """
@@ -119,8 +116,8 @@ def _work(m: Measure) -> str:
     if m.needs == "cells":
         return str(m.parameters["kind"])
     if m.needs == "sample":
-        return "neighbours" if m.group == "neighbours" else "pairs" if m.name in _OF_PAIRS else "rows"
-    return m.needs
+        return m.cost or ("neighbours" if m.group == "neighbours" else "rows")
+    return m.cost or m.needs
 
 
 def _at(cost: _Cost, n: int, d: int) -> float:

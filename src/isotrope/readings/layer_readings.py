@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from isotrope.errors import Undefined
 from isotrope.findings import Reading
 from isotrope.measures.drift_correlation import LayerReadings
@@ -25,10 +27,6 @@ _MISSING = {
     "sample": "no sample of the rows was kept (--sample 0)",
     "cells": "no sample of the rows was kept (--sample 0)",
 }
-
-#: Measures whose value depends on small singular values, which float32 may not resolve.
-_DETAILED = ("effective_rank", "effective_rank_eigenvalues", "spectral_median", "spectral_skewness")
-
 
 #: Why there is no interval, where few rows hold most of what is averaged.
 _HEAVY_TAILS = "no interval: the rows' lengths have heavy tails, so that a few rows decide the average"
@@ -201,7 +199,7 @@ def _note(m: Measure, r: Reading, summary: Summary, statistic: Any) -> str | Non
         notes.append(f"only {moments.n:,} rows for {moments.d:,} dimensions: take more rows than dimensions")
     if math.isfinite(r.low) and not r.low <= r.value <= r.high:
         notes.append("biased by the number of rows: the interval is where the value would settle with more")
-    if m.name in _DETAILED and moments.resolution > 1e-10 and moments.unresolved > moments.d / 100:
+    if m.fine_spectrum and moments.resolution > 1e-10 and moments.unresolved > moments.d / 100:
         notes.append(f"{moments.unresolved} directions are too weak for float32: use --precision exact")
     if m.note is not None and (said := m.note(statistic)):
         notes.append(said)
@@ -214,18 +212,15 @@ def _note(m: Measure, r: Reading, summary: Summary, statistic: Any) -> str | Non
 
 
 def read_across(readings: Sequence[Reading], measures: Sequence[Measure], seed: int) -> list[Reading]:
-    """The readings across layers, from the drift norm and mean cosine of each, for each group."""
+    """Compute the readings across layers, for each group, from the readings of the layers that their records name."""
     found = []
     for group in dict.fromkeys(r.group for r in readings):
-        values = {
-            name: [r.value for r in readings if r.measure == name and r.group == group]
-            for name in ("drift_norm", "mean_cosine")
-        }
-        layers = LayerReadings(*(_array(values[name]) for name in ("drift_norm", "mean_cosine")))
         for m in measures:
             if m.needs == "layers":
-                start = Reading(None, m.name, math.nan, seed=seed, group=group)
-                found.append(replace(_value_across(m, layers, start), n=len(layers.drift_norm)))
+                of = [[r.value for r in readings if r.measure == name and r.group == group] for name in m.across]
+                layers = LayerReadings(*(np.array(values, dtype=np.float64) for values in of))
+                start = Reading(None, m.name, math.nan, n=len(of[0]), seed=seed, group=group)
+                found.append(_value_across(m, layers, start))
     return found
 
 
@@ -234,9 +229,3 @@ def _value_across(m: Measure, layers: LayerReadings, start: Reading) -> Reading:
         return replace(start, value=m.value(layers))
     except Undefined as error:
         return replace(start, reason=str(error))
-
-
-def _array(values: list[float]) -> Any:
-    import numpy as np
-
-    return np.array(values, dtype=np.float64)

@@ -7,13 +7,13 @@ from isotrope.repairs.centering import Centering
 from isotrope.repairs.clusters import ClusterIsotropy
 from isotrope.repairs.effects.cutoffs import CUTOFFS, Cutoff, translate
 from isotrope.repairs.effects.risks import Gains, find_risks
-from isotrope.repairs.fit_data import saved_moments, saved_summary
 from isotrope.repairs.flow import Flow
 from isotrope.repairs.load import load_repair, named
 from isotrope.repairs.query_rounding import QueryRounding, measure_query_rounding
 from isotrope.repairs.repair import REPAIRS, Repair, repair
 from isotrope.repairs.softdecay import ALPHAS, SoftDecay, search_alpha, soft_decay
 from isotrope.repairs.whitening import Whitening
+from isotrope.runs.saved_statistics import saved_moments, saved_summary
 
 __all__ = [
     "ALPHAS",

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,17 +15,13 @@ import numpy as np
 from isotrope.compute.arrays import is_tensor, to_matrix
 from isotrope.compute.threads import open_pool as open_threads
 from isotrope.errors import InputError
-from isotrope.layers import Layer, find_layer
 from isotrope.repairs.fit_check import Lengths
 from isotrope.repairs.spectrum import find_coarsest, find_narrowest, resolve_storage_type
-from isotrope.runs.run import Run
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.source import Source
 from isotrope.sources.vectors.row_blocks import dtype_label
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.statistics import Block, Moments, MomentsAndSample, Sample, Summary, block
-from isotrope.statistics.saved_arrays import name_file
-from isotrope.storage.files import read_arrays
 
 #: Batches that are worked on or wait their turn: enough for every core, few in memory.
 _AHEAD = 4
@@ -159,35 +154,6 @@ def find_storage_type(rows: Any) -> str:
     if is_tensor(rows):
         return find_coarsest([str(rows.dtype).removeprefix("torch.")])
     return find_coarsest([dtype_label(np.asarray(rows).dtype)])
-
-
-def saved_moments(run: str | Path, layer: Layer | None = None) -> Moments:
-    """Moments of one layer that a scan has left in its run folder, all groups together; see `saved_summary`."""
-    return saved_summary(run, layer).moments
-
-
-def saved_summary(run: str | Path, layer: Layer | None = None) -> Summary:
-    """All statistics of one layer that a scan has left in its run folder, its row sample too, all groups together.
-
-    layer: as the run names it; a run of a single layer needs none.
-    """
-    opened = Run(run)
-    files = opened.statistics()
-    layers = list(dict.fromkeys(found for _, found, _ in files))
-    wanted = find_layer("-1" if layer is None and len(layers) == 1 else str(layer), layers)
-    if wanted is None:
-        names = ", ".join(map(str, layers))
-        raise InputError(f"the run {str(run)!r} has the layers {names}, got {layer!r}; name one of them.")
-    paths = [path for _, found, path in files if found == wanted]
-    for path in paths:
-        opened.verify(path)
-    first, *others = (_read_summary(path) for path in paths)
-    return sum(others, start=first)
-
-
-def _read_summary(path: Path) -> Summary:
-    with name_file(path):
-        return Summary.from_arrays(read_arrays(path))
 
 
 def _divide_by_length(rows: Block) -> Block:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import StoreError
-from isotrope.storage.files import read_arrays, told, write_arrays, write_folder, write_text
-from isotrope.storage.redaction import masked_facts
+from isotrope.storage.files import name_path_in_errors, read_arrays, write_arrays, write_folder, write_text
+from isotrope.storage.redaction import mask_facts
 from isotrope.version import __version__
 
 FORMAT = 1
@@ -30,7 +30,7 @@ def write(
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     # Once to JSON and back, so that what is hashed is what will be read.
     config = json.loads(
-        json.dumps({"format": FORMAT, **masked_facts(facts), "saved": now, "isotrope": __version__}, default=_to_json)
+        json.dumps({"format": FORMAT, **mask_facts(facts), "saved": now, "isotrope": __version__}, default=_to_json)
     )
 
     def fill(beside: Path) -> None:
@@ -47,7 +47,7 @@ def read(folder: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     if not (path / CONFIG).is_file():
         raise StoreError(f"there is no saved repair in {str(folder)!r} (it has no {CONFIG}); check the folder.")
     try:
-        with told(path / CONFIG):
+        with name_path_in_errors(path / CONFIG):
             config = json.loads((path / CONFIG).read_bytes())
         version, checksum = config["format"], config.pop("checksum")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -79,7 +79,7 @@ def _check_folder(target: Path, overwrite: bool) -> None:
 def _checksum(config: Mapping[str, Any], arrays: Path) -> str:
     """A hash of the arrays' file and of the config, so that a change of either shows."""
     digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
-    with told(arrays), arrays.open("rb") as file:
+    with name_path_in_errors(arrays), arrays.open("rb") as file:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()

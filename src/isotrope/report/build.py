@@ -14,18 +14,24 @@ from isotrope.report.precompute import Progress, prepare, prepared
 from isotrope.report.tsne_maps import has_places, place
 from isotrope.runs.comparison import compare
 from isotrope.runs.run import Run
+from isotrope.runs.saved_statistics import SavedStatistics
 from isotrope.storage.files import write_text
 
 NAME = "report.html"
 
 
-def add_report(run: Run, findings: Findings, progress: Progress | None = None) -> Findings:
-    """Work out what a report needs of a run that is whole, and put the report into its folder; the findings again."""
+def add_report(run: Run, findings: Findings, *, statistics: SavedStatistics | None = None, progress: Progress) -> None:
+    """Compute what a report needs of a finished run, and write the report into its folder.
+
+    Args:
+        run: The run folder, without a report or with one, which then stays.
+        findings: What the run found.
+        statistics: Those of the run where they are still in memory; None to read them from the folder.
+        progress: Called with what is going on, how much is done, and of how much.
+    """
     if not (run.folder / NAME).exists():
-        tell = progress or (lambda what, done, total: None)
-        prepare(run, findings, tell)
-        _write(findings, run.folder, run.folder / NAME, tell)
-    return findings
+        prepare(run, findings, progress, statistics)
+        _write(findings, run.folder, run.folder / NAME, progress)
 
 
 def write_report(
@@ -69,7 +75,7 @@ def _settled(run: Run, adds: Callable[[Findings], bool]) -> Iterator[Findings]:
     if not adds(findings):
         yield findings
         return
-    with run.locked():
+    with run.hold_lock():
         yield run.findings()  # another process may have added to it until now
 
 

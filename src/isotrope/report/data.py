@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError, StoreError
 from isotrope.findings import Findings, Reading
-from isotrope.measures import get
+from isotrope.measures import MEASURES, get
 from isotrope.report import figure_data as drawn
 from isotrope.report import tokens
 from isotrope.report.attachments import beside
@@ -21,8 +21,7 @@ from isotrope.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Readings of groups that a page holds: of these measures, for so many groups.
-_OF_GROUPS = ("mean_cosine", "drift_share", "isoscore", "effective_rank_eigenvalues", "sequence_uniformity")
+#: Groups whose readings a page shows.
 _MOST_GROUPS = 200
 
 
@@ -117,9 +116,9 @@ def _plain(r: Reading) -> dict[str, Any]:
 def _groups(findings: Findings) -> list[dict[str, Any]]:
     """Readings of groups, as lines of group, layer, measure and numbers."""
     names = list(dict.fromkeys(r.group for r in findings.readings if r.group is not None))[:_MOST_GROUPS]
-    wanted = set(names)
+    wanted, measures = set(names), {m.name for m in MEASURES if m.per_group}
     return [
         {"group": r.group, "layer": str(r.layer), **_plain(r)}
         for r in findings.readings
-        if r.group in wanted and r.measure in _OF_GROUPS and r.layer is not None and math.isfinite(r.value)
+        if r.group in wanted and r.measure in measures and r.layer is not None and math.isfinite(r.value)
     ]

@@ -7,14 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from isotrope.findings import Findings, Reading
-from isotrope.measures import get
+from isotrope.measures import MEASURES, get
 from isotrope.verdict.thresholds import THRESHOLDS, level_of
-
-#: What stands in where one of the verdict's own measures was not taken, in this order.
-_OTHERS = ("explained_variance_1", "sequence_uniformity", "outlier_dimension_share", "within_share", "vrm")
-
-#: Measures that are told as a share of what isotropic rows would give.
-_SHARES = ("effective_rank_eigenvalues", "isoscore")
 
 #: What a source may have read, and what it may have counted and left out.
 _UNITS = ("texts", "images", "sounds")
@@ -55,11 +49,16 @@ def numbers(findings: Findings) -> list[dict[str, Any]]:
     return [_shown(r, findings) for r in found]
 
 
+def list_headlines() -> list[str]:
+    """The measures that may stand at the top of a report, the most important first."""
+    ranks = {m.name: m.headline for m in MEASURES if m.headline is not None}
+    return sorted(ranks, key=ranks.__getitem__)
+
+
 def _order(findings: Findings) -> Iterator[str]:
     deciding = [t.measure.removesuffix("_share") for t in THRESHOLDS if t.word == findings.verdict.word]
     yield from deciding
-    yield from ("mean_cosine", "isoscore", "hubness", "drift_share", "effective_rank_eigenvalues")
-    yield from _OTHERS
+    yield from list_headlines()
     yield from dict.fromkeys(r.measure for r in findings.readings)
 
 
@@ -76,8 +75,8 @@ def _of_last(findings: Findings, names: Iterator[str]) -> Iterator[Reading]:
 
 
 def _scaled(r: Reading) -> float:
-    """An effective rank and an IsoScore count as a share of what isotropic rows would give, as in the verdict."""
-    return r.value / r.null if r.measure in _SHARES and r.null > 0 else r.value
+    """The value, as a share of what isotropic rows give where the measure's record says so, as in the verdict."""
+    return r.value / r.null if get(r.measure).relative and r.null > 0 else r.value
 
 
 def _shown(r: Reading, findings: Findings) -> dict[str, Any]:

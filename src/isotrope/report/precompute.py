@@ -17,7 +17,7 @@ from isotrope.report.projections import planes
 from isotrope.report.repair_trials import ROWS, settings, tried
 from isotrope.report.sequences import uniformities
 from isotrope.runs.run import Run
-from isotrope.runs.saved_statistics import Stored, shortened
+from isotrope.runs.saved_statistics import SavedStatistics, limit_sample
 from isotrope.sources.batch import Rows
 from isotrope.statistics import Sample, Summary
 
@@ -76,11 +76,19 @@ def prepared(findings: Findings) -> bool:
     return "coordinates" in findings.tables  # the last to be written
 
 
-def prepare(run: Run, findings: Findings, progress: Progress) -> None:
-    """Work out the tables that are not there yet, write them into the run folder and add them to the findings."""
+def prepare(run: Run, findings: Findings, progress: Progress, statistics: SavedStatistics | None = None) -> None:
+    """Compute the tables that are not there yet, write them into the run folder and add them to the findings.
+
+    Args:
+        run: The run folder.
+        findings: What the run found.
+        progress: Called with what is going on, how much is done, and of how much.
+        statistics: Those of the run where they are still in memory; None to read them from the folder.
+    """
     if prepared(findings):
         return
-    stored, full = Stored(run), chosen(findings)
+    statistics = SavedStatistics.of_run(run) if statistics is None else statistics
+    full = chosen(findings)
     seed = int(findings.provenance.get("settings", {}).get("seed", 0))
     whole = len(findings.layers) + len(full) * len(settings())
     state = {"done": 0}
@@ -93,7 +101,7 @@ def prepare(run: Run, findings: Findings, progress: Progress) -> None:
     made: dict[str, list[pd.DataFrame]] = {name: [] for name in TABLES}
     with limit_threads():
         for layer in findings.layers:
-            summary = stored.layer(layer, FULL if layer in full else THIN)
+            summary = statistics.load_sample(layer, FULL if layer in full else THIN)
             for name, part in _of_layer(summary, seed, layer in full, tell).items():
                 made[name].append(labelled(layer, part))
             tell()
@@ -127,7 +135,7 @@ def _of_layer(summary: Summary, seed: int, full: bool, tell: Callable[[], None])
     if sample.rows.position is not None:
         made["sequences"] = uniformities(*_whole(sample))
     if full:
-        lines = list(tried(shortened(summary, ROWS), seed, tell))
+        lines = list(tried(limit_sample(summary, ROWS), seed, tell))
         made["tried"] = {name: [line[name] for line in lines] for name in lines[0]}
     return made
 

@@ -7,7 +7,7 @@ from isotrope.report.directions import Directions
 from isotrope.report.precompute import Progress, add, labelled, points_table
 from isotrope.report.projections import MOST_PLACED, placed
 from isotrope.runs.run import Run
-from isotrope.runs.saved_statistics import Stored
+from isotrope.runs.saved_statistics import SavedStatistics
 
 
 def has_places(findings: Findings) -> bool:
@@ -22,12 +22,12 @@ def place(run: Run, findings: Findings, progress: Progress) -> None:
         return
     maps = findings.tables["maps"]
     full = [layer for layer in findings.layers if str(layer) in set(findings.tables["tried"]["layer"])]
-    stored = Stored(run)
+    statistics = SavedStatistics.of_run(run)
     seed = int(findings.provenance.get("settings", {}).get("seed", 0))
     parts = [maps]
     for done, layer in enumerate(full):
         progress("placing points by t-SNE", done, len(full))
-        summary = stored.layer(layer, MOST_PLACED)
+        summary = statistics.load_sample(layer, MOST_PLACED)
         if summary.sample is not None and summary.sample.n > 10:
             made = placed(Directions.of(summary.moments), summary.sample.values, seed=seed)
             parts.append(labelled(layer, points_table("tsne", made)))

@@ -1,4 +1,4 @@
-"""Keeping what a scan has counted so far, and going on from there, only with the same input and options."""
+"""Checkpoints of a scan: what has been collected so far, continued only with the same input and options."""
 
 from __future__ import annotations
 
@@ -7,65 +7,37 @@ from typing import Any
 
 from isotrope.errors import StoreError
 from isotrope.findings import Findings
-from isotrope.layers import Layer
-from isotrope.runs.retention import compact_arrays
+from isotrope.runs.retention import exact_arrays, name_files
 from isotrope.runs.run import Run
 from isotrope.sources.source import Source
 from isotrope.statistics import Collection, Summary, Wanted
-from isotrope.storage.redaction import masked_facts
+from isotrope.storage.redaction import mask_facts
 
 #: What runs of earlier versions did not say.
 _BEFORE = {"engine": "local"}
 
 
-def files(collection: Collection) -> dict[str, tuple[str | None, Layer]]:
-    """A file name for each summary, and the group and layer it is of."""
-    groups = collection.groups()
-    return {
-        f"layer_{layer}" if group is None else f"group_{groups.index(group)}_layer_{layer}": (group, layer)
-        for group, layer in collection.summaries
-    }
-
-
-def arrays(collection: Collection) -> dict[str, dict[str, Any]]:
-    """The whole state of each summary, by file name."""
-    return {name: collection.summaries[key].arrays() for name, key in files(collection).items()}
-
-
-def save(run: Run, findings: Findings, collection: Collection, keep: str) -> None:
-    """Write a finished run, with as much of its statistics as `keep` says.
-
-    With "none" the report still needs them: they are saved compact, and `Run.drop_statistics` removes them after it.
-    """
-    if keep == "all":
-        run.save(findings, arrays(collection), files(collection), keep=keep)
-        return
-    compact = compact_arrays(collection)
-    layers = {f"layer_{layer}": (None, layer) for _, layer in collection.summaries}
-    run.save(findings, compact, {name: layers[name] for name in compact}, keep="summary")
-
-
-def keep(run: Run, task: dict[str, Any], now: Collection) -> None:
-    """Write a checkpoint."""
+def save_checkpoint(run: Run, task: dict[str, Any], now: Collection) -> None:
+    """Write what has been collected so far."""
     done = {"batches": now.batches, "shards": now.shards, "counts": dict(now.counts)}
     done["skipped"] = list(now.skipped.items())
-    run.checkpoint({"task": task, **done, "index": files(now)}, arrays(now))
+    run.checkpoints.write({"task": task, **done, "index": name_files(now)}, exact_arrays(now))
 
 
-def task_of(source: Source, settings: dict[str, Any]) -> dict[str, Any]:
-    """What must be the same for a run to be continued, as plain data."""
-    facts = masked_facts({"source": source.describe(), "settings": settings})
+def describe_task(source: Source, settings: dict[str, Any]) -> dict[str, Any]:
+    """Describe, as plain data, what must be the same for a run to be continued."""
+    facts = mask_facts({"source": source.describe(), "settings": settings})
     task: dict[str, Any] = json.loads(json.dumps(facts))
     return task
 
 
-def _refuse_other(run: Run, task: dict[str, Any], begun: dict[str, Any]) -> None:
-    """Refuse to continue a run that was begun with another input or with other options."""
+def _refuse_other(run: Run, task: dict[str, Any], started: dict[str, Any]) -> None:
+    """Refuse to continue a run that was started with another input or with other options."""
     differing = [
         name
         for part in ("source", "settings")
         for name in task[part]
-        if task[part][name] != begun[part].get(name, _BEFORE.get(name))
+        if task[part][name] != started[part].get(name, _BEFORE.get(name))
     ]
     if differing:
         raise StoreError(
@@ -74,16 +46,16 @@ def _refuse_other(run: Run, task: dict[str, Any], begun: dict[str, Any]) -> None
         )
 
 
-def finished(run: Run, task: dict[str, Any]) -> Findings:
-    """The findings of a run that is whole already."""
+def load_finished(run: Run, task: dict[str, Any]) -> Findings:
+    """Load the findings of a finished run; refuse one of another input or with other options."""
     findings = run.findings()
     _refuse_other(run, task, {"source": findings.source, "settings": findings.provenance.get("settings", {})})
     return findings
 
 
-def resumed(run: Run, task: dict[str, Any], wanted: Wanted) -> Collection:
-    """What the last checkpoint holds; nothing yet where there is none."""
-    found = run.last_checkpoint()
+def load_checkpoint(run: Run, task: dict[str, Any], wanted: Wanted) -> Collection:
+    """Load what the last checkpoint holds; an empty collection where there is none."""
+    found = run.checkpoints.read_last()
     if found is None:
         return Collection(wanted)
     state, saved = found

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
+from isotrope.layers import Layer
 from isotrope.statistics.summary import Collection, Summary
 from isotrope.statistics.token_tables import TokenTables
 
@@ -53,6 +54,46 @@ def estimate_bytes(d: int, layers: int, *, types: int, sample: int, keep: str, g
     return layers * (
         4 * d * (d + 1) + (56 + _NUMBER_BYTES * d // 3) * types + rows * (_NUMBER_BYTES * d + _KNOWN_BYTES)
     )
+
+
+class StatisticFiles(NamedTuple):
+    """The statistics that a finished run keeps.
+
+    Args:
+        arrays: The arrays of each file, by its name.
+        contents: The group and the layer that each file is of.
+        keep: How much of the statistics this is, "summary" or "all".
+    """
+
+    arrays: dict[str, dict[str, NDArray[Any]]]
+    contents: dict[str, tuple[str | None, Layer]]
+    keep: str
+
+
+def select_statistics(collection: Collection, keep: str) -> StatisticFiles:
+    """Select the statistics that a finished run keeps.
+
+    With "none" the report still needs them: they are compact, and `Run.drop_statistics` removes them after it.
+    """
+    if keep == "all":
+        return StatisticFiles(exact_arrays(collection), name_files(collection), keep)
+    layers = {f"layer_{layer}": (None, layer) for _, layer in collection.summaries}
+    arrays = compact_arrays(collection)
+    return StatisticFiles(arrays, {name: layers[name] for name in arrays}, "summary")
+
+
+def name_files(collection: Collection) -> dict[str, tuple[str | None, Layer]]:
+    """Name a file for each summary, and say of which group and layer it is."""
+    groups = collection.groups()
+    return {
+        f"layer_{layer}" if group is None else f"group_{groups.index(group)}_layer_{layer}": (group, layer)
+        for group, layer in collection.summaries
+    }
+
+
+def exact_arrays(collection: Collection) -> dict[str, dict[str, NDArray[Any]]]:
+    """The whole state of each summary, by file name."""
+    return {name: collection.summaries[key].arrays() for name, key in name_files(collection).items()}
 
 
 def compact_arrays(collection: Collection) -> dict[str, dict[str, NDArray[Any]]]:

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import StoreError
-from isotrope.findings import FORMAT, Findings
-from isotrope.storage.checksums import is_sealed, sealed, sha256
+from isotrope.findings import Findings
+from isotrope.runs.checkpoint_files import CHECKPOINT, Checkpoints, check_format, remove_if_empty
 from isotrope.storage.files import (
-    read_arrays,
+    add_checksum,
+    has_valid_checksum,
+    name_path_in_errors,
+    read_document,
     remove,
     remove_leftovers,
+    resolve_inside,
+    sha256,
     sync,
-    told,
     write_arrays,
     write_frame,
     write_text,
 )
-from isotrope.storage.locks import held
+from isotrope.storage.locks import hold_lock
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, NDArray[np.generic]]
 
 FINDINGS = "findings.json"
-_CHECKPOINT, _STATISTICS, _TABLES = "checkpoint", "statistics", "tables"
+_STATISTICS, _TABLES = "statistics", "tables"
 
 #: What each file of statistics is of, and the hash of every file that is read again.
 _INDEX = f"{_STATISTICS}/index.json"
@@ -50,6 +53,7 @@ class Run:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        self.checkpoints = Checkpoints(self.folder)
 
     @property
     def finished(self) -> bool:
@@ -59,27 +63,27 @@ class Run:
     @property
     def resumable(self) -> bool:
         """Whether there is a whole checkpoint to go on from."""
-        return any(self._is_whole(number) for number in self._numbers())
+        return self.checkpoints.has_whole()
 
     def prepare(self, *, resume: bool) -> None:
         """Refuse a folder that cannot be written, or that holds another run; nothing is written yet."""
-        self._refuse_place()
-        self._refuse_links()
-        self._refuse_run(resume)
+        self._check_parent()
+        self._check_links()
+        self._check_other_run(resume)
 
     @contextmanager
-    def held(self, *, resume: bool) -> Iterator[None]:
+    def reserve(self, *, resume: bool) -> Iterator[None]:
         """Prepare the folder, and keep it from every other process meanwhile."""
-        self._refuse_place()
-        with self.locked():
-            self._refuse_run(resume)
+        self._check_parent()
+        with self.hold_lock():
+            self._check_other_run(resume)
             yield
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def hold_lock(self) -> Iterator[None]:
         """Keep the folder from every other process, without what killed ones left in it."""
-        with held(self.folder):
-            self._refuse_links()
+        with hold_lock(self.folder):
+            self._check_links()
             self.remove_leftovers()
             yield
 
@@ -89,27 +93,23 @@ class Run:
         remove_leftovers(self.folder / _STATISTICS, "*.safetensors", "index.json")
         remove_leftovers(self.folder / _TABLES, "*.parquet")
         remove(self.folder / _STAGE)
-        for number in self._numbers():
-            if self.finished or not self._is_whole(number):
-                self._remove_checkpoint(number)
-        with suppress(OSError):
-            (self.folder / _CHECKPOINT).rmdir()
+        self.checkpoints.remove_leftovers(everything=self.finished)
         if self.finished and self._index().get("keep") == "none":
             for path in (self.folder / _STATISTICS).glob("layer_*.safetensors"):
                 remove(path)
 
-    def _refuse_links(self) -> None:
-        for name in (_CHECKPOINT, _STATISTICS, _TABLES, _STAGE):
-            inside(self.folder, name)
+    def _check_links(self) -> None:
+        for name in (CHECKPOINT, _STATISTICS, _TABLES, _STAGE):
+            resolve_inside(self.folder, name)
 
-    def _refuse_run(self, resume: bool) -> None:
+    def _check_other_run(self, resume: bool) -> None:
         if not resume and (self.finished or self.resumable):
             raise StoreError(
                 f"the folder {str(self.folder)!r} already holds a run; "
                 "choose another one with -o, continue it with --resume, or delete it."
             )
 
-    def _refuse_place(self) -> None:
+    def _check_parent(self) -> None:
         there = self.folder.absolute()
         while not there.exists():
             there = there.parent
@@ -140,17 +140,17 @@ class Run:
             write_frame(stage / "readings.parquet", frame)
             write_frame(stage / "readings.csv", frame)
             write_text(stage / FINDINGS, findings.to_json())
-            with told(self.folder):
+            with name_path_in_errors(self.folder):
                 hashes = {path.relative_to(stage).as_posix(): sha256(path) for path in stage.rglob("*.*")}
             document = {"format": _STATISTICS_FORMAT, "keep": keep, "files": index, "sha256": hashes}
-            write_text(stage / _INDEX, sealed(document))
-            with told(self.folder):
+            write_text(stage / _INDEX, add_checksum(document))
+            with name_path_in_errors(self.folder):
                 for path in sorted(stage.iterdir(), key=lambda p: p.name == FINDINGS):
                     _replace(path, self.folder / path.name)
             sync(self.folder, self.folder.absolute().parent)
         finally:
             shutil.rmtree(stage, ignore_errors=True)
-            self._remove_if_empty()
+            remove_if_empty(self.checkpoints.folder, self.folder)
         self.remove_leftovers()
 
     def drop_statistics(self) -> None:
@@ -159,9 +159,9 @@ class Run:
         names = [f"{_STATISTICS}/{name}.safetensors" for name in index.get("files", {})]
         hashes = {name: digest for name, digest in index.get("sha256", {}).items() if name not in names}
         # The index first: a process that is stopped in between leaves files that nobody misses.
-        write_text(self.folder / _INDEX, sealed(index | {"keep": "none", "files": {}, "sha256": hashes}))
+        write_text(self.folder / _INDEX, add_checksum(index | {"keep": "none", "files": {}, "sha256": hashes}))
         for name in names:
-            inside(self.folder, name).unlink(missing_ok=True)
+            resolve_inside(self.folder, name).unlink(missing_ok=True)
 
     def add_table(self, name: str, table: pd.DataFrame) -> None:
         """Write a table that was worked out later, or write it again."""
@@ -170,69 +170,20 @@ class Run:
         hashes = index.setdefault("sha256", {})
         # While it is replaced it has no hash: a process that is stopped in between leaves nothing that looks damaged.
         if hashes.pop(place, None) is not None:
-            write_text(self.folder / _INDEX, sealed(index))
+            write_text(self.folder / _INDEX, add_checksum(index))
         write_frame(self.folder / place, table)
-        with told(self.folder / place):
+        with name_path_in_errors(self.folder / place):
             hashes[place] = sha256(self.folder / place)
-        write_text(self.folder / _INDEX, sealed(index))
+        write_text(self.folder / _INDEX, add_checksum(index))
 
     def verify(self, path: Path, index: Mapping[str, Any] | None = None) -> None:
         """Refuse a file of the run that is not as it was written, or that lies elsewhere."""
         name = path.relative_to(self.folder).as_posix()
-        inside(self.folder, name)
+        resolve_inside(self.folder, name)
         digest = (self._index() if index is None else index).get("sha256", {}).get(name)
-        with told(path):
+        with name_path_in_errors(path):
             if digest is not None and sha256(path) != digest:
                 raise StoreError(f"{str(path)!r} is damaged or was changed: its checksum differs; run the scan again.")
-
-    def _remove_if_empty(self) -> None:
-        """Leave no empty folder behind where nothing could be written."""
-        with suppress(OSError):
-            (self.folder / _CHECKPOINT).rmdir()
-        with suppress(OSError):
-            self.folder.rmdir()
-
-    def checkpoint(self, state: Mapping[str, Any], statistics: Mapping[str, Arrays]) -> None:
-        """Keep what has been counted so far; the one before stays until this one is whole."""
-        base = self.folder / _CHECKPOINT
-        number = max(self._numbers(), default=0) + 1
-        target = base / f"{number:08d}"
-        files = {}
-        try:
-            for name, arrays in statistics.items():
-                path = target / f"{name}.safetensors"
-                write_arrays(path, arrays)
-                with told(path):
-                    files[name] = sha256(path)
-            # The state is written last: a checkpoint without it never happened.
-            write_text(target / "state.json", sealed({"format": FORMAT, "files": files, **state}))
-        except BaseException:
-            shutil.rmtree(target, ignore_errors=True)
-            self._remove_if_empty()
-            raise
-        # The folders themselves may be new; only then is the checkpoint before this one not needed any more.
-        sync(base, self.folder, self.folder.absolute().parent)
-        for older in self._numbers():
-            if older < number:
-                self._remove_checkpoint(older)
-
-    def last_checkpoint(self) -> tuple[dict[str, Any], dict[str, dict[str, NDArray[Any]]]] | None:
-        """The newest whole checkpoint, its files checked against their hashes; None where there is none."""
-        for number in sorted(filter(self._is_whole, self._numbers()), reverse=True):
-            target = self.folder / _CHECKPOINT / f"{number:08d}"
-            state = _document(target / "state.json", _damaged(target / "state.json", target))
-            _known_format(state.get("format"), target, FORMAT)
-            if not is_sealed(state):
-                raise _damaged(target / "state.json", target)
-            statistics = {}
-            for name, digest in state["files"].items():
-                path = inside(target, f"{name}.safetensors")
-                with told(path):
-                    if not path.exists() or sha256(path) != digest:
-                        raise _damaged(path, target)
-                statistics[name] = read_arrays(path)
-            return state, statistics
-        return None
 
     def statistics(self) -> list[tuple[str | None, int | str, Path]]:
         """The group and the layer that each file of statistics is of."""
@@ -248,30 +199,19 @@ class Run:
         try:
             return [(group, layer, path.with_name(f"{n}.safetensors")) for n, (group, layer) in index["files"].items()]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise _damaged_index(path) from error
+            raise _index_error(path) from error
 
     def _index(self) -> dict[str, Any]:
         """What the index of a finished run says; nothing where there is none."""
         path = self.folder / _INDEX
         if not path.is_file():
             return {}
-        index = _document(path, _damaged_index(path))
-        _known_format(index.get("format"), path, _STATISTICS_FORMAT)
+        index = read_document(path, _index_error(path))
+        check_format(index.get("format"), path, _STATISTICS_FORMAT)
         # Runs from before there were checksums have neither of the two.
-        if index.keys() & {"sha256", "checksum"} and not is_sealed(index):
-            raise _damaged_index(path)
+        if index.keys() & {"sha256", "checksum"} and not has_valid_checksum(index):
+            raise _index_error(path)
         return index
-
-    def _numbers(self) -> list[int]:
-        base = self.folder / _CHECKPOINT
-        return [int(p.name) for p in base.glob("[0-9]*") if p.name.isdigit()] if base.is_dir() else []
-
-    def _is_whole(self, number: int) -> bool:
-        """Whether a checkpoint was written to its end."""
-        return (self.folder / _CHECKPOINT / f"{number:08d}" / "state.json").exists()
-
-    def _remove_checkpoint(self, number: int) -> None:
-        shutil.rmtree(self.folder / _CHECKPOINT / f"{number:08d}", ignore_errors=True)
 
     def findings(self) -> Findings:
         """What the run found, with its tables."""
@@ -281,7 +221,7 @@ class Run:
         if not self.finished:
             what = "has not finished: continue it with --resume" if self.resumable else "is not a run"
             raise StoreError(f"the folder {str(self.folder)!r} {what} (it has no {FINDINGS}).")
-        with told(path):
+        with name_path_in_errors(path):
             text = path.read_bytes()
         try:
             findings = Findings.from_json(text)
@@ -303,50 +243,11 @@ class Run:
 
 
 def _replace(path: Path, target: Path) -> None:
-    """Put a file or folder in the place of another."""
+    """Replace a file or folder by another."""
     if target.is_dir():
         shutil.rmtree(target)
     path.replace(target)
 
 
-def inside(folder: Path, name: str) -> Path:
-    """The path of a name in a folder; one that leads out of it, by itself or by a link, is refused.
-
-    >>> inside(Path("run"), "../elsewhere")
-    Traceback (most recent call last):
-    isotrope.errors.StoreError: '../elsewhere' leads out of the folder 'run', which is refused; ...
-    """
-    path = folder / name
-    with told(path):
-        if not path.resolve().is_relative_to(folder.resolve()):
-            raise StoreError(f"{name!r} leads out of the folder {str(folder)!r}, which is refused; remove it.")
-    return path
-
-
-def _document(path: Path, damaged: StoreError) -> dict[str, Any]:
-    """A JSON object from a file."""
-    with told(path):
-        text = path.read_bytes()
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise damaged from error
-    if not isinstance(document, dict):
-        raise damaged
-    return document
-
-
-def _damaged_index(path: Path) -> StoreError:
+def _index_error(path: Path) -> StoreError:
     return StoreError(f"{str(path)!r} is damaged; run the scan again.")
-
-
-def _damaged(path: Path, checkpoint: Path) -> StoreError:
-    return StoreError(f"the checkpoint file {str(path)!r} is damaged; delete {str(checkpoint)!r} to begin anew.")
-
-
-def _known_format(version: Any, path: Path, newest: int) -> None:
-    if not isinstance(version, int) or version > newest:
-        raise StoreError(
-            f"{str(path)!r} has format {version!r}, this isotrope reads up to {newest}; "
-            "update isotrope (pip install -U isotrope)."
-        )

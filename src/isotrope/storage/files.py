@@ -1,8 +1,10 @@
-"""Files and folders that are written whole or not at all, and stay through a power cut; nothing is pickled."""
+"""Files and folders that are written whole or not at all, with checksums; nothing is pickled."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -25,12 +27,15 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, NDArray[np.generic]]
 
 
+#: Where a JSON document has the hash of all that it says.
+_CHECKSUM = "checksum"
+
 #: The names of files and folders that are being written, or are about to go.
 _LEFTOVER = re.compile(r"\.(?P<name>.+)\.\d+\.(?P<kind>part|old)")
 
 
 @contextmanager
-def told(what: Path) -> Iterator[None]:
+def name_path_in_errors(what: Path) -> Iterator[None]:
     """Turn what the system says into a sentence; a pipe or device in the place of a file is refused first."""
     check_regular(what)
     try:
@@ -48,7 +53,7 @@ def write_atomically(path: Path, write: Callable[[Path], object], *, new: bool =
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with told(path):
+        with name_path_in_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             write(beside)
             with beside.open("rb+") as file:
@@ -65,7 +70,7 @@ def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
     """Let `fill` write into a folder beside `folder`, then put it in its place at once; nothing is left on failure."""
     beside, before = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("part", "old"))
     try:
-        with told(folder):
+        with name_path_in_errors(folder):
             beside.mkdir(parents=True)
             fill(beside)
             if folder.exists():
@@ -91,7 +96,7 @@ def remove_leftovers(folder: Path, *patterns: str) -> None:
         if found is None or not any(fnmatchcase(found["name"], pattern) for pattern in patterns):
             continue
         target = path.with_name(found["name"])
-        with told(path):
+        with name_path_in_errors(path):
             if found["kind"] == "old" and not target.exists():
                 path.replace(target)  # stopped after the old folder had gone and before the new one came
             else:
@@ -141,7 +146,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
-    with told(path):
+    with name_path_in_errors(path):
         try:
             return {k: v.copy() for k, v in load_file(path).items()}
         except SafetensorError as error:
@@ -159,3 +164,65 @@ def write_frame(path: Path, frame: pd.DataFrame) -> None:
             frame.to_parquet(file, index=False)
 
     write_atomically(path, write)
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def add_checksum(document: Mapping[str, Any]) -> str:
+    """A document as JSON with a hash of all that it says.
+
+    >>> add_checksum({"a": 1})
+    '{"a": 1, "checksum": "f9d86028c6e0d64e225186f96acb69338b2c59764df79162107f5c4bb34d1310"}'
+    """
+    return json.dumps({**document, _CHECKSUM: _digest(document)})
+
+
+def has_valid_checksum(document: Mapping[str, Any]) -> bool:
+    """Whether a document says what it said when it was sealed.
+
+    >>> import json
+    >>> text = add_checksum({"batches": 3})
+    >>> has_valid_checksum(json.loads(text)), has_valid_checksum(json.loads(text.replace("3,", "7,")))
+    (True, False)
+    """
+    return document.get(_CHECKSUM) == _digest(document)
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    # Once to JSON and back: what is hashed is what will be read, with lists for tuples and text for keys.
+    plain = json.loads(json.dumps({key: value for key, value in document.items() if key != _CHECKSUM}))
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+
+def resolve_inside(folder: Path, name: str) -> Path:
+    """The path of a name in a folder; one that leads out of it, by itself or by a link, is refused.
+
+    >>> resolve_inside(Path("run"), "../elsewhere")
+    Traceback (most recent call last):
+    isotrope.errors.StoreError: '../elsewhere' leads out of the folder 'run', which is refused; ...
+    """
+    path = folder / name
+    with name_path_in_errors(path):
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise StoreError(f"{name!r} leads out of the folder {str(folder)!r}, which is refused; remove it.")
+    return path
+
+
+def read_document(path: Path, damaged: StoreError) -> dict[str, Any]:
+    """Read a JSON object from a file; what is none raises the given error."""
+    with name_path_in_errors(path):
+        text = path.read_bytes()
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise damaged from error
+    if not isinstance(document, dict):
+        raise damaged
+    return document

@@ -26,14 +26,14 @@ _NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 
 
 @contextmanager
-def held(folder: str | Path) -> Iterator[None]:
+def hold_lock(folder: str | Path) -> Iterator[None]:
     """Keep a folder, which is made where it is missing, from all other processes; one that is in use is refused.
 
     What is left of a process that was killed does not stand in the way: its lock dies with it and what it forked.
 
     >>> import tempfile
     >>> place = tempfile.mkdtemp()
-    >>> with held(place), held(place):
+    >>> with hold_lock(place), hold_lock(place):
     ...     pass
     Traceback (most recent call last):
     isotrope.errors.StoreError: '...' is being written by another process (number ...); wait until it has ended, ...
@@ -43,7 +43,7 @@ def held(folder: str | Path) -> Iterator[None]:
 
 
 @contextmanager
-def claimed(path: str | Path) -> Iterator[None]:
+def reserve_path(path: str | Path) -> Iterator[None]:
     """Keep the name of a file or folder that is not there yet from all other processes, until it has been written."""
     target = Path(path).absolute()
     with _locked(target.with_name(f".{target.name}{NAME}"), str(path)):

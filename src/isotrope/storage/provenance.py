@@ -1,7 +1,8 @@
-"""What is recorded of how a run came about: command, versions, platform and times, and no secrets."""
+"""What is recorded of a run, without secrets: command, versions, platform, times, and the files that were read."""
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import shlex
 import sys
@@ -13,8 +14,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from isotrope.storage.redaction import masked_arguments, masked_facts
+from isotrope.storage.redaction import mask_arguments, mask_facts
 from isotrope.version import __version__
+
+#: Bytes up to which a file is hashed whole, and bytes of each end that are hashed of a larger one.
+_WHOLE_BYTES, _END_BYTES = 64 * 2**20, 2**20
 
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors")
 
@@ -31,33 +35,39 @@ def command(arguments: Sequence[str]) -> str:
     """
     program = Path(arguments[0])
     name = program.parent.name if program.name == "__main__.py" else program.name
-    return shlex.join([name, *masked_arguments(arguments[1:])])
+    return shlex.join([name, *mask_arguments(arguments[1:])])
 
 
-class Begun(NamedTuple):
+class StartTime(NamedTuple):
     """When something began: by the clock on the wall, which may be set, and by one that only runs on."""
 
     at: datetime
     ticks: float
 
 
-def begin() -> Begun:
-    """Now."""
-    return Begun(datetime.now(timezone.utc), time.monotonic())
+def record_start() -> StartTime:
+    """Record the time at which something starts."""
+    return StartTime(datetime.now(timezone.utc), time.monotonic())
 
 
-def provenance(begun: Begun, settings: dict[str, Any], resumed: int) -> dict[str, Any]:
-    """What is needed to repeat a run. resumed: the batches that an earlier process had done."""
-    seconds = time.monotonic() - begun.ticks
+def describe_provenance(start: StartTime, settings: dict[str, Any], resumed: int) -> dict[str, Any]:
+    """Describe what is needed to repeat a run.
+
+    Args:
+        start: When it started.
+        settings: What the numbers depend on, apart from the input.
+        resumed: How many batches an earlier process had done.
+    """
+    seconds = time.monotonic() - start.ticks
     return {
         "command": command(sys.argv),
-        "started": begun.at.isoformat(timespec="seconds"),
-        "ended": (begun.at + timedelta(seconds=seconds)).isoformat(timespec="seconds"),
+        "started": start.at.isoformat(timespec="seconds"),
+        "ended": (start.at + timedelta(seconds=seconds)).isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
         "resumed_at_batch": resumed or None,
         "versions": _versions(),
         "platform": platform.platform(),
-        "settings": masked_facts(settings),
+        "settings": mask_facts(settings),
     }
 
 
@@ -67,3 +77,26 @@ def _versions() -> dict[str, str]:
         with suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
     return versions
+
+
+def describe_file(path: str | Path) -> dict[str, Any]:
+    """Path as given, bytes and SHA-256 of a file; of a file above 64 MiB only its ends are hashed.
+
+    `sha256_ends` is the hash of the first MiB, the last MiB and the size in decimal digits: hashing
+    hundreds of gigabytes would cost more than the scan that they are recorded for.
+
+    >>> describe_file(__file__)["path"] == __file__
+    True
+    """
+    size = Path(path).stat().st_size
+    digest = hashlib.sha256()
+    with open(path, "rb") as stream:
+        if size <= _WHOLE_BYTES:
+            while block := stream.read(_END_BYTES):
+                digest.update(block)
+            return {"path": str(path), "bytes": size, "sha256": digest.hexdigest()}
+        digest.update(stream.read(_END_BYTES))
+        stream.seek(size - _END_BYTES)
+        digest.update(stream.read(_END_BYTES))
+        digest.update(str(size).encode())
+        return {"path": str(path), "bytes": size, "sha256_ends": digest.hexdigest()}

@@ -49,12 +49,12 @@ _SHORTEST = 8
 _PASSWORDS, _SHORTEST_PASSWORD = re.compile(r"(?i)(PASSWORD|PASSWD)$"), 4
 
 
-def masked(text: str, arguments: Sequence[str] = ()) -> str:
+def mask_secrets(text: str, arguments: Sequence[str] = ()) -> str:
     """A text without the secrets in it, nor the passwords that are in arguments which it may quote.
 
-    >>> masked("postgresql://me:p@s/s@host/db?sslmode=require&password=word")
+    >>> mask_secrets("postgresql://me:p@s/s@host/db?sslmode=require&password=word")
     'postgresql://***@host/db?sslmode=require&password=***'
-    >>> masked("there is no file a:/me:pass word@host", ["postgresql://me:pass word@host"])
+    >>> mask_secrets("there is no file a:/me:pass word@host", ["postgresql://me:pass word@host"])
     'there is no file a:/me:***@host'
     """
     for argument in arguments:
@@ -70,30 +70,30 @@ def masked(text: str, arguments: Sequence[str] = ()) -> str:
     return escape_surrogates(text)  # the bytes of a name that is not UTF-8, which could not be written down
 
 
-def masked_arguments(arguments: Sequence[str]) -> list[str]:
+def mask_arguments(arguments: Sequence[str]) -> list[str]:
     """The same for the arguments of a command, where a secret may stand behind its option.
 
-    >>> masked_arguments(["scan", "--token", "abc", "--token-weights", "w.safetensors"])
+    >>> mask_arguments(["scan", "--token", "abc", "--token-weights", "w.safetensors"])
     ['scan', '--token', '***', '--token-weights', 'w.safetensors']
     """
     before = ["", *arguments[:-1]] if arguments else []
     pairs = zip(before, arguments, strict=True)
     return [
-        _HIDDEN if _OPTIONS.fullmatch(option) else masked(_USER.sub(f"{_HIDDEN}@", argument))
+        _HIDDEN if _OPTIONS.fullmatch(option) else mask_secrets(_USER.sub(f"{_HIDDEN}@", argument))
         for option, argument in pairs
     ]
 
 
-def masked_facts(facts: Any) -> Any:
+def mask_facts(facts: Any) -> Any:
     """The same for plain data of any depth; keys stay as they are.
 
-    >>> masked_facts({"files": [{"path": "s3://key:word@bucket/a.npy"}], "rows": 3})
+    >>> mask_facts({"files": [{"path": "s3://key:word@bucket/a.npy"}], "rows": 3})
     {'files': [{'path': 's3://***@bucket/a.npy'}], 'rows': 3}
     """
     if isinstance(facts, str):
-        return masked(facts)
+        return mask_secrets(facts)
     if isinstance(facts, Mapping):
-        return {key: masked_facts(value) for key, value in facts.items()}
+        return {key: mask_facts(value) for key, value in facts.items()}
     if isinstance(facts, (list, tuple)):
-        return [masked_facts(value) for value in facts]
+        return [mask_facts(value) for value in facts]
     return facts

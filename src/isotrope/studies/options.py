@@ -15,10 +15,11 @@ from typing import Any, TypedDict
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
 from isotrope.layers import Layer
-from isotrope.pipeline import Progress, choose, scan_source
+from isotrope.pipeline import Progress, resolve_options
 from isotrope.plan import plan
 from isotrope.readings.cost import duration
 from isotrope.runs.run import Run
+from isotrope.scanner import scan_source
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
 from isotrope.sources.media.corpus import open_media
@@ -169,7 +170,7 @@ class Options:
         run = Run(self.run_folder(name))
         run.prepare(resume=True)
         run.remove_leftovers()  # under the lock of the study
-        options = choose(measures, sample=sample, seed=self.seed)
+        options = resolve_options(measures, sample=sample, seed=self.seed)
         every = 60.0 if checkpoints else math.inf
         return scan_source(
             source, options, run=run, resume=True, keep="all", checkpoint_every=every, progress=self.progress
@@ -188,7 +189,7 @@ class Options:
         """
         if self.resume:
             return
-        wanted = choose(measures, sample=sample, seed=self.seed)
+        wanted = resolve_options(measures, sample=sample, seed=self.seed)
         sources = (self.source(model, **reading) for model in self.names)
         if self.say is None:
             for _ in sources:

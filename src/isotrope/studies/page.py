@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from isotrope.report.html import policy, rendered, style_sheet
-from isotrope.runs.run import inside
+from isotrope.storage.files import resolve_inside
 from isotrope.studies.result import OUTCOMES, FigureEntry, Outcome, Part, Study, Table, to_plain
 
 #: Rows of a long table that the page shows, and the most that it shows of a short one; the files hold all.
@@ -92,7 +92,7 @@ def _describe_part(part: Part, folder: Path, below: str, anchor: str) -> dict[st
 def _describe_figure(figure: FigureEntry, folder: Path, files: str) -> dict[str, Any]:
     if figure.reason is not None:
         return {"name": figure.name, "reason": figure.reason}
-    picture = inside(folder / files, f"{figure.name}.svg").read_bytes()
+    picture = resolve_inside(folder / files, f"{figure.name}.svg").read_bytes()
     image = f"data:image/svg+xml;base64,{base64.b64encode(picture).decode('ascii')}"
     points = re.search(rb'width="([\d.]+)pt"', picture)
     wide = points is not None and float(points[1]) > _WIDE

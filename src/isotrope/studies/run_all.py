@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError
 from isotrope.storage.files import write_text
-from isotrope.storage.locks import held
+from isotrope.storage.locks import hold_lock
 from isotrope.studies.anisotropy import anisotropy
 from isotrope.studies.latent_geometry import latent_geometry
 from isotrope.studies.norm_variance import norm_variance
@@ -51,7 +51,7 @@ def all_studies(
     """
     options = Options(output=output, data=data, **common)
     studies = []
-    with held(options.folder):
+    with hold_lock(options.folder):
         for name, (run, fine_tunes) in STUDIES.items():
             if name == "latent-geometry" and not _has_authors_files(options):
                 warnings.warn(

@@ -10,10 +10,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from isotrope.errors import StoreError
-from isotrope.runs.run import inside
-from isotrope.storage.files import remove_leftovers, told, write_folder, write_frame, write_text
-from isotrope.storage.locks import held
-from isotrope.storage.provenance import begin, provenance
+from isotrope.storage.files import (
+    name_path_in_errors,
+    remove_leftovers,
+    resolve_inside,
+    write_folder,
+    write_frame,
+    write_text,
+)
+from isotrope.storage.locks import hold_lock
+from isotrope.storage.provenance import describe_provenance, record_start
 from isotrope.studies.figures import StudyFigure, save_figures
 from isotrope.studies.options import Options, to_file_name
 from isotrope.studies.page import format_page
@@ -56,9 +62,9 @@ def run_study(
         settings: further settings that must not change when the study is resumed.
         prepare: called once the folder is known to be usable; an error that it raises leaves no file behind.
     """
-    output, started, parts = options.folder, begin(), []
+    output, started, parts = options.folder, record_start(), []
     chosen: dict[str, Any] = to_plain(options.settings() | dict(settings or {}))
-    with held(output):
+    with hold_lock(output):
         check_folder(output, chosen, resume=options.resume)
         remove_leftovers(output, _SETTINGS, "study.*")
         remove_leftovers(output / "parts", "*")
@@ -72,7 +78,7 @@ def run_study(
                     options.progress(f"part {number} of {len(experiments)}: {experiment.name}", 0, None)
                 _save(folder, experiment.name, experiment.run())
             parts.append(load_part(output, experiment.name))
-        study = Study(name, paper, parts, chosen, provenance(started, chosen, 0))
+        study = Study(name, paper, parts, chosen, describe_provenance(started, chosen, 0))
         write_text(output / "study.json", study.to_json())
         write_text(output / "study.html", format_page([study], output))
         return study
@@ -137,7 +143,7 @@ def load_part(output: Path, name: str) -> Part:
     try:
         tables = []
         for table in index["tables"]:
-            rows = _read_json(inside(folder, f"{table['name']}.json"))
+            rows = _read_json(resolve_inside(folder, f"{table['name']}.json"))
             tables.append(Table(table["name"], table["title"], pd.DataFrame(rows, columns=table["columns"])))
         claims = [Claim(**_restore_nan(claim)) for claim in index["claims"]]
         figures = [FigureEntry(**figure) for figure in index["figures"]]
@@ -151,7 +157,7 @@ def _restore_nan(claim: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_json(path: Path) -> Any:
-    with told(path):
+    with name_path_in_errors(path):
         try:
             return json.loads(path.read_bytes())
         except (ValueError, RecursionError) as error:

@@ -205,7 +205,7 @@ def test_of_a_large_file_the_ends_are_hashed(here: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(provenance, "END", 3)
     write("a.txt", "abcdefghij")
     digest = hashlib.sha256(b"abchij10").hexdigest()
-    assert provenance.file_facts("a.txt") == {"path": "a.txt", "bytes": 10, "sha256_ends": digest}
+    assert provenance.describe_file("a.txt") == {"path": "a.txt", "bytes": 10, "sha256_ends": digest}
 
 
 def test_bad_plain_text(here: Path) -> None:

@@ -122,9 +122,9 @@ def test_runs(name: str, hashed: bool, tmp_path: Path) -> None:
     """Also in a run without checksums, whose files are read without a look at them first."""
     import json
 
-    from isotrope.pipeline import scan
     from isotrope.repairs import saved_moments
     from isotrope.runs.run import Run
+    from isotrope.scanner import scan
 
     run = tmp_path / "run"
     scan(vectors=np.random.default_rng(0).normal(size=(50, 3)), sample=10, output=run)

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from isotrope.errors import InputError
-from isotrope.pipeline import scan
 from isotrope.repairs import Centering
+from isotrope.scanner import scan
 from isotrope.sources.corpora import lines as text_lines
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.media import images

@@ -14,7 +14,7 @@ from isotrope.errors import InputError, StoreError
 from isotrope.repairs import Centering, apply_to_store
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.sources.vectors.stores.address import parse
-from isotrope.storage.locks import claimed
+from isotrope.storage.locks import reserve_path
 
 faiss: Any = pytest.importorskip("faiss")
 
@@ -99,7 +99,7 @@ def test_a_file_that_appears_meanwhile_is_not_written_over(tmp_path: Path) -> No
     assert store is not None
     assert address is not None
     target = store.target(address, None, 8)
-    with claimed(tmp_path / "new.faiss"), pytest.raises(StoreError, match="being written by another process"):
+    with reserve_path(tmp_path / "new.faiss"), pytest.raises(StoreError, match="being written by another process"):
         target.write(store.records(100))
 
     def appearing() -> Any:

@@ -59,7 +59,7 @@ def apply(
     from isotrope.repairs.unit_length import check_way
     from isotrope.sources.vectors.stores.address import parse
     from isotrope.storage.files import remove_leftovers_of
-    from isotrope.storage.locks import claimed
+    from isotrope.storage.locks import reserve_path
     from isotrope.storage.row_files import refuse_target
 
     place = parse(output)
@@ -74,7 +74,7 @@ def apply(
     fitted = load_repair(folder)
     if normalize is not None:
         check_way(normalize)
-    with nullcontext() if place else claimed(output), Bar(quiet=json) as bar:  # stores keep their names themselves
+    with nullcontext() if place else reserve_path(output), Bar(quiet=json) as bar:  # stores keep their names themselves
         if place is None:
             remove_leftovers_of(Path(output))
         bar("opening", 0, None)

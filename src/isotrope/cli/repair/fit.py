@@ -70,7 +70,7 @@ def fit(
     from isotrope.errors import StoreError
     from isotrope.runs.run import Run
     from isotrope.storage.files import remove_leftovers_of
-    from isotrope.storage.locks import claimed
+    from isotrope.storage.locks import reserve_path
 
     fitted, normalize = make_repair(with_, find_changes(parameters)), parameters.normalize
     fit_rows = fitted.fit if not normalize or "normalize" in fitted.get_params() else fitted.fit_unit_rows
@@ -78,7 +78,7 @@ def fit(
     read: dict[str, Any] = {}
     if output.exists():
         raise StoreError(f"{str(output)!r} is there already, and is never written over; give a new folder with -o.")
-    with claimed(output):
+    with reserve_path(output):
         remove_leftovers_of(output)
         if input is not None and Run(input).finished:
             check_unused(reading, f"the run {input!r}")

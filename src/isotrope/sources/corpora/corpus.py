@@ -40,7 +40,7 @@ from isotrope.sources.corpora.lines import (
     stream_blocks,
 )
 from isotrope.sources.vectors.remote import copied, is_url, told_by_url
-from isotrope.storage.file_record import file_facts
+from isotrope.storage.provenance import describe_file
 from isotrope.storage.regular_files import PIPE, check_regular, special_kind
 
 MANUAL = "python-manual"
@@ -280,7 +280,7 @@ def _from_files(place: Path, paths: Sequence[Path], options: Options, **facts: A
 def _files_told(
     kind: str, place: Path, paths: Sequence[Path], options: Options, more: dict[str, Any]
 ) -> dict[str, Any]:
-    files = [file_facts(path) for path in paths]
+    files = [describe_file(path) for path in paths]
     if paths == [place]:
         return _told(kind, options, **files[0])
     size = sum(file["bytes"] for file in files)

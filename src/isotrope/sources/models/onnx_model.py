@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError, IsotropeError
 from isotrope.sources.models.load import Loaded, need, quiet
 from isotrope.sources.models.onnx_layers import blocks
-from isotrope.storage.file_record import file_facts
+from isotrope.storage.provenance import describe_file
 from isotrope.storage.regular_files import check_regular
 
 #: Ids of the trial that tells which values are states: two texts of a length that nothing else has.
@@ -48,7 +48,7 @@ def load_graph(model: str | Path, *, device: str = "auto", exact: bool = False, 
             f"the graph {str(path)!r} cannot be run as a text model ({_reason(error)}); "
             "encode with it yourself and scan the vectors."
         ) from error
-    return Loaded(network, tokenizer, str(model), files=[file_facts(path)])
+    return Loaded(network, tokenizer, str(model), files=[describe_file(path)])
 
 
 def _reason(error: Exception) -> str:

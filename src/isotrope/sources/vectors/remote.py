@@ -23,7 +23,7 @@ from isotrope.errors import InputError, MissingExtra
 from isotrope.sources.vectors.array_files import npy_header, refuse_names
 from isotrope.sources.vectors.row_blocks import PICKLED, Block, Entry, dtype_label, entry_block, readable
 from isotrope.sources.vectors.stores.address import begins_as_address
-from isotrope.storage.redaction import masked
+from isotrope.storage.redaction import mask_secrets
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 
@@ -50,39 +50,39 @@ def _fsspec() -> Any:
 
 def _system(url: str) -> tuple[Any, str]:
     """The file system of a URL and the path on it; packages that it needs are named."""
-    with readable(masked(url)):
+    with readable(mask_secrets(url)):
         try:
             system, path = _fsspec().core.url_to_fs(url)
         except ImportError as error:
             reason = " ".join(str(error).split())
-            raise InputError(f"{masked(url)} needs another package: {reason}.") from error
+            raise InputError(f"{mask_secrets(url)} needs another package: {reason}.") from error
         return system, str(path)
 
 
 def files_of(url: str, endings: tuple[str, ...]) -> list[str]:
     """The file itself, or those with such endings in a folder, in the order of their names."""
     system, path = _system(url)
-    with readable(masked(url)):
+    with readable(mask_secrets(url)):
         if not system.isdir(path):
             return [url]
         names = sorted(name for name in system.ls(path, detail=False) if Path(name).suffix.lower() in endings)
     if not names:
-        raise InputError(f"{masked(url)} holds no file that ends in {', '.join(endings)}: check the URL.")
+        raise InputError(f"{mask_secrets(url)} holds no file that ends in {', '.join(endings)}: check the URL.")
     return [str(system.unstrip_protocol(name)) for name in names]
 
 
 def facts_of(url: str) -> dict[str, Any]:
     """URL, size and a key of a remote file that changes with it, where the file system has one."""
     system, path = _system(url)
-    with readable(masked(url)):
-        return {"path": masked(url), "bytes": system.size(path), "key": str(system.ukey(path))}
+    with readable(mask_secrets(url)):
+        return {"path": mask_secrets(url), "bytes": system.size(path), "key": str(system.ukey(path))}
 
 
 def open_url(
     url: str, opener: Callable[[Path, str | None, str | None], list[Block]], column: str | None, group_by: str | None
 ) -> list[Block]:
     """The blocks of a remote file of vectors."""
-    shown = masked(url)
+    shown = mask_secrets(url)
     system, path = _system(url)
     with readable(shown):
         if not system.isfile(path):
@@ -147,14 +147,14 @@ def _folder() -> Path:
 def copied(url: str) -> Path:
     """A copy of a remote file or folder on this machine, made once and gone with this process."""
     system, path = _system(url)
-    with readable(masked(url)):
+    with readable(mask_secrets(url)):
         target = Path(tempfile.mkdtemp(dir=_folder())) / (Path(path).name or "data")
         if system.isdir(path):
             system.get(path.rstrip("/") + "/", str(target) + "/", recursive=True)
         elif system.exists(path):
             system.get_file(path, str(target))
         else:
-            raise InputError(f"there is nothing at {masked(url)}: check the URL.")
+            raise InputError(f"there is nothing at {mask_secrets(url)}: check the URL.")
     return target
 
 
@@ -166,7 +166,7 @@ def told_by_url(facts: Callable[[], dict[str, Any]], here: Path, url: str) -> di
             return {key: renamed(one) for key, one in value.items()}
         if isinstance(value, list):
             return [renamed(one) for one in value]
-        return value.replace(str(here), masked(url).rstrip("/")) if isinstance(value, str) else value
+        return value.replace(str(here), mask_secrets(url).rstrip("/")) if isinstance(value, str) else value
 
     found: dict[str, Any] = renamed(facts())
     return found

@@ -29,7 +29,7 @@ from isotrope.sources.vectors.stores.address import FAISS_ENDING, parse, shown
 from isotrope.sources.vectors.stores.store import Store, open_store
 from isotrope.sources.vectors.table_files import open_ipc, open_parquet
 from isotrope.sources.vectors.unreadable_files import refuse_choice, whole_files
-from isotrope.storage.file_record import file_facts
+from isotrope.storage.provenance import describe_file
 from isotrope.storage.regular_files import check_regular
 from isotrope.storage.row_files import Columns
 
@@ -250,7 +250,7 @@ def _files(path: str) -> list[str]:
 
 
 def _facts(path: str) -> dict[str, Any]:
-    return facts_of(path) if is_url(path) else file_facts(path)
+    return facts_of(path) if is_url(path) else describe_file(path)
 
 
 def _suffix(path: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError
 from isotrope.measures import get
-from isotrope.repairs.fit_data import saved_summary
+from isotrope.runs.saved_statistics import saved_summary
 from isotrope.sources.models.modality import WORDS
 from isotrope.studies.anisotropy.biased_block import LENGTH, NORMS, SEQUENCES, Inputs, apply_bias, find_fixed_points
 from isotrope.studies.anisotropy.claims import (

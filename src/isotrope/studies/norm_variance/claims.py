@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from isotrope.measures.token_window import FEWEST
+from isotrope.statistics.token_tables import FEWEST
 from isotrope.studies.claims import depth_correlation
 from isotrope.studies.result import Claim
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from isotrope.findings import Findings
 from isotrope.measures import get
-from isotrope.measures.token_window import FEWEST, MOST
-from isotrope.repairs.fit_data import saved_summary
+from isotrope.runs.saved_statistics import saved_summary
 from isotrope.sources.text.words import WordSource
+from isotrope.statistics.token_tables import FEWEST, MOST
 from isotrope.studies.figures import run_figures
 from isotrope.studies.norm_variance.claims import (
     decomposition_claims,

@@ -10,7 +10,8 @@ import numpy as np
 
 from isotrope.errors import Undefined
 from isotrope.layers import Layer
-from isotrope.measures.token_window import FEWEST, MOST, r_squared, regression
+from isotrope.measures.norm_variance import r_squared, regression
+from isotrope.statistics.token_tables import FEWEST, MOST
 from isotrope.studies.norm_variance.layer_norms import LayerNorm
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from isotrope.evaluation.sts import LAYERS, evaluate_sts
 from isotrope.evaluation.treatments import OWN, RAW, treatments
 from isotrope.finetuning.settings import Training
 from isotrope.measures import get
-from isotrope.repairs.fit_data import saved_summary
+from isotrope.runs.saved_statistics import saved_summary
 from isotrope.sources.models.load import EMBEDDED
 from isotrope.sources.text.encoder import Encoder
 from isotrope.studies.figures import run_figures

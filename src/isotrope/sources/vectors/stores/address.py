@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from isotrope.errors import InputError
-from isotrope.storage.redaction import masked
+from isotrope.storage.redaction import mask_secrets
 
 #: How an address begins -> the store that it is of, and the beginning of the place in it.
 _BEGINNINGS = {
@@ -74,19 +74,19 @@ def parse(text: str) -> Address | None:
             if kind != "faiss" and "#" in rest:
                 rest, _, name = rest.rpartition("#")
             if not rest:
-                raise InputError(f"{masked(text)!r} names no place, expected {FORMS[kind]}.")
+                raise InputError(f"{mask_secrets(text)!r} names no place, expected {FORMS[kind]}.")
             user, _, host = rest.rpartition("@") if instead else ("", "", rest)
             shown = f"{beginning}{'***@' if user else ''}{host}" + (f"#{name}" if name else "")
-            return Address(kind, instead + rest, name or None, masked(shown))
-    return Address("faiss", text, None, masked(text)) if text.lower().endswith(FAISS_ENDING) else None
+            return Address(kind, instead + rest, name or None, mask_secrets(shown))
+    return Address("faiss", text, None, mask_secrets(text)) if text.lower().endswith(FAISS_ENDING) else None
 
 
 def shown(text: str) -> str:
     """An address or a path, without secrets."""
     try:
-        return str(parse(text) or masked(text))
+        return str(parse(text) or mask_secrets(text))
     except InputError:  # it names no place
-        return masked(text)
+        return mask_secrets(text)
 
 
 def begins_as_address(text: str) -> bool:

@@ -17,9 +17,9 @@ from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix
 from isotrope.sources.vectors.stores.address import Address
 from isotrope.sources.vectors.stores.store import Records, package, told
 from isotrope.sources.vectors.trial_process import refuse_fatal
-from isotrope.storage.file_record import file_facts
 from isotrope.storage.files import remove_leftovers_of, write_atomically
-from isotrope.storage.locks import claimed
+from isotrope.storage.locks import reserve_path
+from isotrope.storage.provenance import describe_file
 from isotrope.storage.regular_files import check_regular
 
 #: Kinds of index that give their vectors back as they were, and kinds that give back what their codes stand for.
@@ -48,7 +48,7 @@ class FaissVectors:
     @property
     def facts(self) -> Mapping[str, Any]:
         note = {} if self.exact else {"note": _APPROXIMATION}
-        return {**file_facts(self.address.place), "store": "faiss", "index": self.kind, "metric": self.metric} | note
+        return {**describe_file(self.address.place), "store": "faiss", "index": self.kind, "metric": self.metric} | note
 
     def records(self, size: int) -> Records:
         """Ids (m,), and vectors; where the ids are the rows' numbers, None."""
@@ -85,7 +85,7 @@ class FaissTarget:
     def write(self, records: Records) -> None:
         """Write the index as faiss does, row by row, so that it never has to fit into memory."""
         path = Path(self.address.place).absolute()
-        with claimed(path):
+        with reserve_path(path):
             remove_leftovers_of(path)
             write_atomically(path, partial(self._write, records), new=True)
 

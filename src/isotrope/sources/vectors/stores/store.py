@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError, IsotropeError, MissingExtra
 from isotrope.sources.vectors.row_blocks import Block
 from isotrope.sources.vectors.stores.address import Address
-from isotrope.storage.redaction import masked
+from isotrope.storage.redaction import mask_secrets
 
 #: What a store knows its rows by and keeps beside them, in its own form, and their vectors (m, d).
 Records: TypeAlias = Iterable[tuple[Any, NDArray[np.floating[Any]]]]
@@ -91,7 +91,7 @@ def told(address: Address, what: str = "read") -> Iterator[None]:
         raise
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise InputError(f"{address} cannot be {what} ({masked(reason)}).") from error
+        raise InputError(f"{address} cannot be {what} ({mask_secrets(reason)}).") from error
 
 
 def refuse_changed(address: Address, announced: int, found: int) -> None:
