@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from isotrope.report.html import policy, rendered, style_sheet
+from isotrope.report.html import make_policy, read_style_sheet, render
 from isotrope.storage.files import resolve_inside
 from isotrope.studies.result import OUTCOMES, Drawn, Outcome, Part, Study, Table, plain
 
@@ -34,11 +34,11 @@ def page(studies: Sequence[Study], folder: Path) -> str:
 
     from isotrope import __version__
 
-    style = style_sheet() + _file("study.css")
-    return rendered(
+    style = read_style_sheet() + _file("study.css")
+    return render(
         _file("study.html"),
         title=f"isotrope: {', '.join(study.name for study in studies)}",
-        policy=policy(style),
+        policy=make_policy(style),
         style=Markup(style),  # nosec B704  # a file of this package
         version=__version__,
         studies=[_study(study, folder, f"{study.name}/" if len(studies) > 1 else "") for study in studies],
