@@ -19,7 +19,7 @@ from isotrope.measures.selection import refuse_images
 from isotrope.readings.cost import duration, seconds, seconds_after, side_by_side
 from isotrope.readings.layer_readings import Nulls, read, read_across
 from isotrope.readings.unusual_rows import UnusualRows
-from isotrope.runs.tables import tables
+from isotrope.runs.tables import compute_tables
 from isotrope.sources.source import Source
 from isotrope.statistics import Collection, Summary, Wanted
 from isotrope.storage.redaction import mask_facts
@@ -189,7 +189,7 @@ def compute_findings(collection: Collection, source: Source, options: ScanOption
         source=mask_facts(source.describe()),
         counts=dict(collection.counts) | dict(unusual.counts),
         rows=unusual.rows,
-        tables=tables(collection, source, layers),
+        tables=compute_tables(collection, source, layers),
     )
     findings.verdict = judge(findings)
     return findings

@@ -13,8 +13,7 @@ from isotrope.layers import Layer
 from isotrope.measures import Measure
 from isotrope.readings.cost import memory as memory_of_readings
 from isotrope.readings.cost import seconds_after, side_by_side
-from isotrope.report.precompute import memory as memory_of_maps
-from isotrope.report.precompute import seconds as seconds_of_maps
+from isotrope.report import tables as report_tables
 from isotrope.runs.retention import count_kept_rows, estimate_bytes
 from isotrope.sources.media.source import MediaSource
 from isotrope.sources.source import Source
@@ -80,7 +79,7 @@ def plan(
     # Without --keep all, the report is computed from compact statistics, whether they stay or not.
     in_memory = "all" if keep == "all" else "summary"
     kept = estimate_bytes(d, layers, types=types, sample=sampled, keep=in_memory, groups=parts // layers)
-    maps = seconds_of_maps(layers, d) if report else 0.0
+    maps = report_tables.estimate_seconds(layers, d) if report else 0.0
     weights = 4 * source.describe().get("parameters", 0)
     return Plan(
         rows=rows,
@@ -123,7 +122,7 @@ def _peak(measures: Sequence[Measure], shape: _Shape, *, kept: int | None) -> in
     collected = layers * (tables + int(_SAMPLE_ROOM * rows))
     measuring = collected + min(layers, side_by_side(d)) * memory_of_readings(measures, n, d, types)
     writing = collected + layers * (tables + rows)
-    reporting = 0 if kept is None else kept + int(_SAMPLE_ROOM * rows) + memory_of_maps(n, d)
+    reporting = 0 if kept is None else kept + int(_SAMPLE_ROOM * rows) + report_tables.estimate_memory(n, d)
     return max(measuring, writing, reporting)
 
 

@@ -127,7 +127,7 @@ def _read_run(keep: str, path: Path) -> None:
     """All that later commands do with statistics: sums, spectra, tables, repairs, and what a report draws."""
     from isotrope.measures.token_variance import in_window
     from isotrope.repairs import ClusterIsotropy, Whitening, saved_summary
-    from isotrope.report.coordinates import coordinates
+    from isotrope.report.tables import compute_coordinates
     from isotrope.runs.run import Run
     from isotrope.runs.saved_statistics import SavedStatistics
 
@@ -142,7 +142,7 @@ def _read_run(keep: str, path: Path) -> None:
     _write(run / name, path.read_bytes(), _KEPT[keep] / name)
     summary = saved_summary(run)
     _ = summary.moments.eigenvalues, summary.moments.singular_values, summary.moments.constant
-    coordinates(summary.moments)
+    compute_coordinates(summary.moments)
     with np.errstate(all="ignore"):
         Whitening().fit_moments(summary.moments)
         if summary.tokens is not None:

@@ -473,13 +473,13 @@ def _read_findings(path: Path) -> None:
     """Read, and used for all that findings alone are used for; the page as the data that it holds."""
     from isotrope import gate
     from isotrope.findings import Findings
-    from isotrope.report.data import document, page_data
-    from isotrope.report.packing import script_json
+    from isotrope.report.data import describe_page, describe_run
+    from isotrope.report.html import script_json
 
     found = Findings.from_json(path.read_bytes())
     found.to_json()
     gate.check(gate.parse("any.mean_cosine > 0.5"), found)
-    script_json(page_data("report", [document(found, "run")]))
+    script_json(describe_page("report", [describe_run(found, "run")]))
 
 
 def _read_statistics(path: Path) -> None:
@@ -705,14 +705,14 @@ def _read_glue_run(path: Path) -> None:
 
 
 def _read_beside(path: Path) -> None:
-    from isotrope.report.attachments import beside
-    from isotrope.report.packing import script_json
+    from isotrope.report.attachments import read_attachments
+    from isotrope.report.html import script_json
 
     folder = path.parent / "beside"
     folder.mkdir(exist_ok=True)
     for name in ("advice.json", "sts.json", "sts.csv"):
         shutil.copyfile(path, folder / name)
-    script_json(beside(folder))
+    script_json(read_attachments(folder))
 
 
 _ADVICE = (

@@ -9,7 +9,7 @@ import pytest
 
 from isotrope.cli.main import app
 from isotrope.findings import Findings, Statement, Verdict
-from isotrope.report.repair_advice import repair_words
+from isotrope.report.repair_advice import describe_advice
 
 
 def _findings(word: str, level: int, **source: Any) -> Findings:
@@ -17,12 +17,12 @@ def _findings(word: str, level: int, **source: Any) -> Findings:
 
 
 def test_a_healthy_space_is_to_be_left_alone() -> None:
-    said = repair_words(_findings("healthy", 0), "run", None)
+    said = describe_advice(_findings("healthy", 0), "run", None)
     assert said["title"] == "Leave this space alone unless an evaluation says otherwise"
 
 
 def test_of_others_nothing_is_claimed() -> None:
-    said = repair_words(_findings("collapsed", 3), "run", None)
+    said = describe_advice(_findings("collapsed", 3), "run", None)
     assert said["title"] == "Whether a repair would help is not known yet"
     assert "two to five points" in " ".join(said["text"])
 
@@ -35,7 +35,7 @@ def test_of_others_nothing_is_claimed() -> None:
     ],
 )
 def test_advice_comes_first(advice: dict[str, Any], title: str) -> None:
-    said = repair_words(_findings("healthy", 0), "run", advice)
+    said = describe_advice(_findings("healthy", 0), "run", advice)
     assert (said["title"], said["text"][0]) == (title, "It is even.")
     assert len(said["commands"]) == 1
 
@@ -58,7 +58,7 @@ def test_advice_comes_first(advice: dict[str, Any], title: str) -> None:
 def test_the_commands_are_ones_that_there_are(source: dict[str, Any], expected: str) -> None:
     from typer.main import get_command
 
-    commands = [c["command"] for c in repair_words(_findings("healthy", 0, **source), "a run", None)["commands"]]
+    commands = [c["command"] for c in describe_advice(_findings("healthy", 0, **source), "a run", None)["commands"]]
     assert commands[0] == expected
     for words in map(shlex.split, commands):
         command: Any = get_command(app)

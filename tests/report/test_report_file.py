@@ -12,8 +12,8 @@ import pytest
 
 import isotrope
 from isotrope.errors import InputError, StoreError
-from isotrope.report.headline import level, numbers
-from isotrope.report.packing import script_json
+from isotrope.report.headline import find_level, list_numbers
+from isotrope.report.html import script_json
 from testkit.spaces import HOSTILE
 
 RNG = np.random.default_rng(8)
@@ -55,8 +55,8 @@ def test_the_verdict_agrees_with_the_numbers(rows: np.ndarray, word: str, worst:
     page = Words()
     page.feed(findings.report(tmp_path / "report.html").read_text("utf-8"))
     assert page.heading == word
-    assert level(findings) == worst
-    shown = {n["measure"]: n["value"] for n in numbers(findings)}
+    assert find_level(findings) == worst
+    shown = {n["measure"]: n["value"] for n in list_numbers(findings)}
     assert set(shown) == {"mean_cosine", "drift_share", "isoscore"}
     for name, value in shown.items():
         assert value == findings.get(name).value

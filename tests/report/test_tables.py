@@ -10,10 +10,8 @@ import pytest
 
 from isotrope.measures import get
 from isotrope.repairs import SoftDecay, Whitening
-from isotrope.report.coordinates import coordinates
-from isotrope.report.directions import Directions
-from isotrope.report.projections import bent, planes
-from isotrope.report.sequences import uniformities
+from isotrope.report.projections import Directions, fit_softdecay, project_on_planes
+from isotrope.report.tables import compute_coordinates, compute_uniformities
 from isotrope.runs.run import Run
 from isotrope.runs.saved_statistics import SavedStatistics
 from isotrope.sources.batch import Rows
@@ -33,8 +31,8 @@ def _plane(rows: np.ndarray) -> np.ndarray:
 def test_planes_are_those_of_widest_spread(width: int) -> None:
     rows = ROWS[:, :width]
     found = Directions.of(Moments.of(block(rows)))
-    drawn = planes(found, rows, repaired=True)
-    repaired = SoftDecay(form=bent(found)[0].form).fit(rows).transform(rows)
+    drawn = project_on_planes(found, rows, repaired=True)
+    repaired = SoftDecay(form=fit_softdecay(found)[0].form).fit(rows).transform(rows)
     for way, image in (("none", rows), ("softdecay", repaired)):
         expected = _plane(image)
         assert np.abs(drawn[way][:, : expected.shape[1]]) == pytest.approx(np.abs(expected), abs=1e-4)
@@ -44,7 +42,7 @@ def test_planes_are_those_of_widest_spread(width: int) -> None:
 
 def test_uniformity_of_sequences_is_the_mean_over_pairs() -> None:
     known = Rows(np.repeat(np.arange(3, dtype=np.uint64), [5, 1, 4]), position=np.arange(10))
-    found = uniformities(ROWS[:10], known)
+    found = compute_uniformities(ROWS[:10], known)
     units = ROWS[:10] / np.linalg.norm(ROWS[:10], axis=1, keepdims=True)
     for part, value in zip((units[:5], units[6:]), found["uniformity"], strict=True):
         cosines = part @ part.T
@@ -62,7 +60,7 @@ def test_their_mean_is_the_measure(tokens: Path) -> None:
 
 
 def test_shares_of_coordinates() -> None:
-    found = coordinates(Moments.of(block(ROWS)))
+    found = compute_coordinates(Moments.of(block(ROWS)))
     assert found["norm_share"] == pytest.approx((ROWS**2).sum(axis=0) / (ROWS**2).sum())
     common = (ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)).mean(axis=0) ** 2
     assert found["cosine_share"] == pytest.approx(common / common.sum())

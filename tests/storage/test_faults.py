@@ -208,10 +208,10 @@ class TestDamage:
         found = scan(vectors=rows, sample=100, output=run.folder)
         _flip(run.folder / "statistics/layer_0.safetensors", 1000)
         del found.tables["coordinates"]
-        from isotrope.report.precompute import prepare
+        from isotrope.report.tables import add_tables
 
         with pytest.raises(StoreError, match="its checksum differs"):
-            prepare(run, found, lambda *_: None)
+            add_tables(run, found, lambda *_: None)
 
     def test_a_missing_table(self, run: Path) -> None:
         (run / "tables/spectra.parquet").unlink()

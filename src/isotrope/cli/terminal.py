@@ -144,12 +144,12 @@ _READ = {"text": "text", "image": "images", "audio": "sound"}
 
 def _headline(findings: Findings) -> Text:
     from isotrope.cli.engine_text import engine_words
-    from isotrope.report.headline import left_out, rows, width
+    from isotrope.report.headline import describe_left_out, describe_rows, describe_width
 
     source, count = findings.source, len(findings.layers)
-    most, of = rows(findings)
+    most, of = describe_rows(findings)
     over = f" over {source['corpus']['name']}" if "corpus" in source else ""
-    wide = f"{count} layers of {width(source)}" if count > 1 else f"width {width(source)}"
+    wide = f"{count} layers of {describe_width(source)}" if count > 1 else f"width {describe_width(source)}"
     text = Text()
     text.append(f"{findings.title}{over}", style="bold")
     text.append(f"  {most} rows{of}, {wide}", style="dim")
@@ -159,7 +159,7 @@ def _headline(findings: Findings) -> Text:
         )
     if source.get("layers_are"):
         text.append(f"\nlayers are {source['layers_are']}", style="dim")
-    if left := left_out(findings):
+    if left := describe_left_out(findings):
         text.append(f"\nleft out: {left}", style="dim")
     for line in engine_words(findings.provenance.get("engine", {}), source):
         text.append(f"\n{line}", style="dim")

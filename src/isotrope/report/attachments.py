@@ -22,7 +22,7 @@ _MOST = 2_000
 _LONGEST = 20_000_000
 
 
-def beside(folder: Path) -> dict[str, Any]:
+def read_attachments(folder: Path) -> dict[str, Any]:
     """Advice, evaluations by file, and sentences on what could not be read."""
     notes: list[str] = []
     found: dict[str, Any] = {"advice": None, "evaluations": [], "notes": notes}

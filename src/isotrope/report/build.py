@@ -7,11 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from isotrope.findings import Findings
-from isotrope.report.data import document, page_data
-from isotrope.report.html import page
-from isotrope.report.packing import finite
-from isotrope.report.precompute import Progress, prepare, prepared
-from isotrope.report.tsne_maps import has_places, place
+from isotrope.report.data import describe_page, describe_run, finite
+from isotrope.report.html import render_page
+from isotrope.report.tables import Progress, add_tables, add_tsne, has_tables, has_tsne
 from isotrope.runs.comparison import compare
 from isotrope.runs.run import Run
 from isotrope.runs.saved_statistics import SavedStatistics
@@ -30,7 +28,7 @@ def add_report(run: Run, findings: Findings, *, statistics: SavedStatistics | No
         progress: Called with what is going on, how much is done, and of how much.
     """
     if not (run.folder / NAME).exists():
-        prepare(run, findings, progress, statistics)
+        add_tables(run, findings, progress, statistics)
         _write(findings, run.folder, run.folder / NAME, progress)
 
 
@@ -60,16 +58,18 @@ def write_report(
     run = source if isinstance(source, Run) else Run(source)
     target = run.folder / NAME if path is None else Path(path)
     within = target.resolve().is_relative_to(run.folder.resolve())
-    with _settled(run, lambda found: within or not prepared(found) or (tsne and not has_places(found))) as findings:
-        prepare(run, findings, progress)
+    with _open_findings(
+        run, lambda found: within or not has_tables(found) or (tsne and not has_tsne(found))
+    ) as findings:
+        add_tables(run, findings, progress)
         if tsne:
-            place(run, findings, progress)
+            add_tsne(run, findings, progress)
         _write(findings, run.folder, target, progress)
     return target
 
 
 @contextmanager
-def _settled(run: Run, adds: Callable[[Findings], bool]) -> Iterator[Findings]:
+def _open_findings(run: Run, adds: Callable[[Findings], bool]) -> Iterator[Findings]:
     """What a run found; where something is to be added to its folder, kept from all other processes meanwhile."""
     findings = run.findings()
     if not adds(findings):
@@ -82,8 +82,8 @@ def _settled(run: Run, adds: Callable[[Findings], bool]) -> Iterator[Findings]:
 def _write(findings: Findings, folder: Path | None, target: Path, progress: Progress) -> None:
     progress("writing the report", 0, None)
     name = folder.absolute().name if folder is not None else findings.title
-    data = page_data("report", [document(findings, name, folder)])
-    write_text(target, page(data, f"{findings.title if findings.model else name}: {findings.verdict.word}"))
+    data = describe_page("report", [describe_run(findings, name, folder)])
+    write_text(target, render_page(data, f"{findings.title if findings.model else name}: {findings.verdict.word}"))
 
 
 def write_comparison(
@@ -106,12 +106,12 @@ def write_comparison(
     changes = compare([run.findings() for run in opened], align)
     found = []
     for run in opened:
-        with _settled(run, lambda findings: not prepared(findings)) as findings:
-            prepare(run, findings, progress)
+        with _open_findings(run, lambda findings: not has_tables(findings)) as findings:
+            add_tables(run, findings, progress)
             found.append(findings)
     names = _names([run.folder for run in opened])
     progress("writing the comparison", 0, None)
-    documents = [document(f, name, run.folder) for f, name, run in zip(found, names, opened, strict=True)]
+    documents = [describe_run(f, name, run.folder) for f, name, run in zip(found, names, opened, strict=True)]
     lines = [
         {
             "run": i,
@@ -138,8 +138,8 @@ def write_comparison(
         }
         for some in changes
     ]
-    data = page_data("comparison", documents, changes=lines, alignments=pairings)
-    write_text(Path(path), page(data, " · ".join(names)))
+    data = describe_page("comparison", documents, changes=lines, alignments=pairings)
+    write_text(Path(path), render_page(data, " · ".join(names)))
     return Path(path)
 
 

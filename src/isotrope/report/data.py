@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 from isotrope.errors import InputError, StoreError
 from isotrope.findings import Findings, Reading
 from isotrope.measures import MEASURES, get
-from isotrope.report import figure_data as drawn
-from isotrope.report import tokens
-from isotrope.report.attachments import beside
-from isotrope.report.headline import facts, level, numbers, said
-from isotrope.report.packing import finite
-from isotrope.report.repair_advice import repair_words
+from isotrope.report.attachments import read_attachments
+from isotrope.report.figure_data import pack_figures, pack_tokens
+from isotrope.report.headline import find_level, list_facts, list_numbers, strip_word
+from isotrope.report.repair_advice import describe_advice
 from isotrope.verdict.thresholds import THRESHOLDS
 from isotrope.version import __version__
 
@@ -25,28 +23,34 @@ if TYPE_CHECKING:
 _MOST_GROUPS = 200
 
 
-def document(findings: Findings, name: str, folder: Path | None = None) -> dict[str, Any]:
-    """All that the page of one run shows. folder: where advice and evaluations may lie."""
-    found = beside(folder) if folder is not None else {"advice": None, "evaluations": [], "notes": []}
+def describe_run(findings: Findings, name: str, folder: Path | None = None) -> dict[str, Any]:
+    """Describe all that the page of one run shows.
+
+    Args:
+        findings: What the run found.
+        name: What the run is called on the page.
+        folder: Where advice and evaluations may lie.
+    """
+    found = read_attachments(folder) if folder is not None else {"advice": None, "evaluations": [], "notes": []}
     verdict = findings.verdict
     return {
         "name": name,
         "model": findings.title if findings.model else None,
-        "facts": facts(findings),
+        "facts": list_facts(findings),
         "verdict": {
             "word": verdict.word,
-            "level": level(findings),
+            "level": find_level(findings),
             "statements": [
-                {"text": said(s.text, verdict.word), "level": s.level, "sure": s.sure} for s in verdict.statements
+                {"text": strip_word(s.text, verdict.word), "level": s.level, "sure": s.sure} for s in verdict.statements
             ],
         },
-        "numbers": numbers(findings),
+        "numbers": list_numbers(findings),
         "layers": [{"label": str(x), "name": findings.layer_names.get(str(x), str(x))} for x in findings.layers],
         "width": findings.source.get("width"),
         "readings": _readings(findings),
         "across": [_plain(r) for r in findings.readings if r.layer is None and r.group is None],
         "groups": _groups(findings),
-        "repairing": repair_words(findings, name if folder is None else str(folder), found["advice"]),
+        "repairing": describe_advice(findings, name if folder is None else str(folder), found["advice"]),
         **_from_tables(findings),
         "counts": findings.counts,
         "source": findings.source,
@@ -58,27 +62,27 @@ def document(findings: Findings, name: str, folder: Path | None = None) -> dict[
 def _from_tables(findings: Findings) -> dict[str, Any]:
     """What is drawn from the tables of a run."""
     try:
-        return {**drawn.drawn(findings), "tokens": tokens.tokens(findings)}
+        return {**pack_figures(findings), "tokens": pack_tokens(findings)}
     except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:  # columns that are not as written
         raise StoreError(f"the tables of the run are damaged ({error!r}); run the scan again.") from error
 
 
-def page_data(kind: str, runs: Sequence[dict[str, Any]], **more: Any) -> dict[str, Any]:
-    """The data of a page about one run or several, with what the measures mean."""
+def describe_page(kind: str, runs: Sequence[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    """Describe a page about one run or several, with what the measures mean."""
     names = dict.fromkeys(name for run in runs for name in [*run["readings"], *(r["measure"] for r in run["across"])])
     names |= dict.fromkeys(line["measure"] for run in runs for line in run["tried"] if line["measure"])
     return {
         "kind": kind,
         "version": __version__,
-        "measures": {name: record(name) for name in names},
+        "measures": {name: describe_measure(name) for name in names},
         "thresholds": [{**t._asdict(), "bound": t.bound} for t in THRESHOLDS],
         "runs": list(runs),
         **more,
     }
 
 
-def record(name: str) -> dict[str, Any]:
-    """What a page says of a measure; little of one that this isotrope does not know."""
+def describe_measure(name: str) -> dict[str, Any]:
+    """Describe a measure; little is said of one that this isotrope does not know."""
     try:
         m = get(name)
     except InputError:
@@ -122,3 +126,8 @@ def _groups(findings: Findings) -> list[dict[str, Any]]:
         for r in findings.readings
         if r.group in wanted and r.measure in measures and r.layer is not None and math.isfinite(r.value)
     ]
+
+
+def finite(value: float) -> float | None:
+    """A number, None where there is none: JSON knows no NaN."""
+    return float(value) if math.isfinite(value) else None

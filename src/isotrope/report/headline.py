@@ -15,20 +15,20 @@ _UNITS = ("texts", "images", "sounds")
 _LEFT_OUT = ("broken_images", "broken_sounds", "silent_windows", "short_windows", "skipped_shards")
 
 #: Verdicts that say nothing of the space.
-UNTOLD = ("unknown", "too few rows")
+NO_JUDGEMENT = ("unknown", "too few rows")
 
 
-def level(findings: Findings) -> int | None:
+def find_level(findings: Findings) -> int | None:
     """How bad the verdict is, 0 to 3; None where it says nothing of the space."""
-    if findings.verdict.word in UNTOLD:
+    if findings.verdict.word in NO_JUDGEMENT:
         return None
     return level_of(findings.verdict.word)
 
 
-def said(text: str, word: str) -> str:
+def strip_word(text: str, word: str) -> str:
     """A sentence of the verdict below its word, which it need not say again.
 
-    >>> said("Leaning: in layer 5 the rows lean to one side.", "leaning")
+    >>> strip_word("Leaning: in layer 5 the rows lean to one side.", "leaning")
     'In layer 5 the rows lean to one side.'
     """
     start = f"{word.capitalize()}: "
@@ -36,17 +36,17 @@ def said(text: str, word: str) -> str:
     return rest if rest == text else f"{rest[:1].upper()}{rest[1:]}"
 
 
-def numbers(findings: Findings) -> list[dict[str, Any]]:
+def list_numbers(findings: Findings) -> list[dict[str, Any]]:
     """The three numbers that carry the verdict, each of the last layer that has it.
 
     >>> import numpy as np
     >>> from isotrope import scan
     >>> found = scan(vectors=np.random.default_rng(0).normal(size=(500, 8)) + 3.0)
-    >>> [number["measure"] for number in numbers(found)]
+    >>> [number["measure"] for number in list_numbers(found)]
     ['mean_cosine', 'isoscore', 'drift_share']
     """
     found = list(_of_last(findings, _order(findings)))[:3]
-    return [_shown(r, findings) for r in found]
+    return [_describe_number(r, findings) for r in found]
 
 
 def list_headlines() -> list[str]:
@@ -74,12 +74,12 @@ def _of_last(findings: Findings, names: Iterator[str]) -> Iterator[Reading]:
             yield of[-1]
 
 
-def _scaled(r: Reading) -> float:
+def _relative_value(r: Reading) -> float:
     """The value, as a share of what isotropic rows give where the measure's record says so, as in the verdict."""
     return r.value / r.null if get(r.measure).relative and r.null > 0 else r.value
 
 
-def _shown(r: Reading, findings: Findings) -> dict[str, Any]:
+def _describe_number(r: Reading, findings: Findings) -> dict[str, Any]:
     m = get(r.measure)
     where = "" if len(findings.layers) < 2 or r.layer is None else f"layer {_name(findings, r.layer)}"
     null = f"isotropic rows give {in_few_digits(r.null)}" if math.isfinite(r.null) else ""
@@ -88,7 +88,7 @@ def _shown(r: Reading, findings: Findings) -> dict[str, Any]:
         if math.isfinite(r.low) and math.isfinite(r.high)
         else "no interval"
     )
-    share = 1.0 - _scaled(r) if m.better == "higher" else r.value
+    share = 1.0 - _relative_value(r) if m.better == "higher" else r.value
     return {
         "measure": r.measure,
         "title": m.title,
@@ -119,7 +119,7 @@ def in_few_digits(value: float) -> str:
     return f"{value:.3g}".replace("-", "−") if value else "0"
 
 
-def facts(findings: Findings) -> list[tuple[str, str]]:
+def list_facts(findings: Findings) -> list[tuple[str, str]]:
     """Model, corpus, date, rows and layers, as label and text."""
     source = findings.source
     found = [("Model", _model(findings))]
@@ -128,27 +128,27 @@ def facts(findings: Findings) -> list[tuple[str, str]]:
     if source.get("pooling"):
         found.append(("Pooling", str(source["pooling"])))
     found.append(("Date", str(findings.provenance.get("started", ""))[:10] or "unknown"))
-    found.append(("Rows", "".join(rows(findings))))
-    if left := left_out(findings):
+    found.append(("Rows", "".join(describe_rows(findings))))
+    if left := describe_left_out(findings):
         found.append(("Left out", left))
     count = len(findings.layers)
-    found.append(("Layers", f"{count} × {width(source)}") if count > 1 else ("Width", width(source)))
+    found.append(("Layers", f"{count} × {describe_width(source)}") if count > 1 else ("Width", describe_width(source)))
     return found
 
 
-def rows(findings: Findings) -> tuple[str, str]:
+def describe_rows(findings: Findings) -> tuple[str, str]:
     """How many rows were measured, and of what: " of 7 images", empty where a row is one of these."""
     most = max((r.n for r in findings.readings if r.layer is not None and r.group is None), default=0)
     units = [f" of {findings.counts[unit]:,} {unit}" for unit in _UNITS if unit in findings.counts]
     return f"{most:,}", units[0] if units and not findings.source.get("pooling") else ""
 
 
-def left_out(findings: Findings) -> str:
+def describe_left_out(findings: Findings) -> str:
     """What a source counted and left out, in words; empty where there is nothing."""
     return ", ".join(f"{n:,} {name.replace('_', ' ')}" for name in _LEFT_OUT if (n := findings.counts.get(name)))
 
 
-def width(source: dict[str, Any]) -> str:
+def describe_width(source: dict[str, Any]) -> str:
     """The width of rows; layers of images and sounds may differ in it."""
     up_to = "up to " if source.get("modality", "text") != "text" and len(source.get("layers", ())) > 1 else ""
     return f"{up_to}{source.get('width', 'unknown')}"

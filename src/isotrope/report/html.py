@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from isotrope.formats.printable import escape_controls, escape_data
-from isotrope.report.packing import script_json
 
 #: The scripts in the order in which they stand in the page; each holds one idea.
 SCRIPTS = (
@@ -44,19 +44,22 @@ SCRIPTS = (
     "main",
 )
 
+#: Characters that could end a script element, or a line of one, inside a string.
+_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
-def page(data: dict[str, Any], title: str) -> str:
+
+def render_page(data: dict[str, Any], title: str) -> str:
     """The whole page: words in HTML, numbers as JSON, and a policy that forbids every request."""
     from markupsafe import Markup
 
     data = escape_data(data)
-    style, script = style_sheet(), _script()
+    style, script = read_style_sheet(), _script()
     held = Markup(script_json(data))  # nosec B704  # nothing in it can end the element
     look, run = Markup(style), Markup(script)  # nosec B704  # files of this package
-    return rendered(
-        _file("report.html"),
+    return render(
+        _read_file("report.html"),
         title=title,
-        policy=policy(style, script),
+        policy=make_policy(style, script),
         style=look,
         script=run,
         data=held,
@@ -67,7 +70,7 @@ def page(data: dict[str, Any], title: str) -> str:
     )
 
 
-def rendered(template: str, **values: Any) -> str:
+def render(template: str, **values: Any) -> str:
     """A page from its template: what is put in is escaped, and a name that is missing is an error."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
@@ -81,7 +84,7 @@ def rendered(template: str, **values: Any) -> str:
     return environment.from_string(template).render(**values)
 
 
-def policy(style: str, script: str | None = None) -> str:
+def make_policy(style: str, script: str | None = None) -> str:
     """A content security policy: nothing is fetched, and nothing runs but this style and this script."""
     run = "" if script is None else f"script-src '{_digest(script)}'; "
     return (
@@ -90,9 +93,9 @@ def policy(style: str, script: str | None = None) -> str:
     )
 
 
-def style_sheet() -> str:
+def read_style_sheet() -> str:
     """The look that every page has."""
-    return _file("report.css")
+    return _read_file("report.css")
 
 
 def _digest(text: str) -> str:
@@ -102,10 +105,19 @@ def _digest(text: str) -> str:
 @cache
 def _script() -> str:
     """All scripts as one, which leaves no name behind."""
-    parts = "\n".join(_file(f"scripts/{name}.js") for name in SCRIPTS)
+    parts = "\n".join(_read_file(f"scripts/{name}.js") for name in SCRIPTS)
     return f'(() => {{\n"use strict";\n{parts}\n}})();'
 
 
 @cache
-def _file(name: str) -> str:
+def _read_file(name: str) -> str:
     return (resources.files("isotrope.report") / "page" / name).read_text("utf-8")
+
+
+def script_json(data: Any) -> str:
+    """JSON that may stand inside a script element: nothing in it can end the element.
+
+    >>> script_json({"a": "</script>"})
+    '{"a":"\\\\u003c/script\\\\u003e"}'
+    """
+    return json.dumps(data, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)

@@ -1,43 +1,122 @@
-"""Points in the plane: a layer's sampled rows as they are and repaired, by principal components and by t-SNE."""
+"""A layer's principal and singular directions, and its sampled rows in the plane: as they are and repaired."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from isotrope.drawing.projections import project_tsne
 from isotrope.repairs import SoftDecay
 from isotrope.repairs.softdecay import soft_decay
-from isotrope.report.directions import Directions
+from isotrope.repairs.spectrum import compute_principal_directions, compute_singular_directions
+from isotrope.statistics import Moments
 
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+#: Up to this many directions all eigenvectors are worked out, beyond it only the two that are drawn.
+_FEW = 16
 Points = NDArray[np.float32]
 
 #: Rows that t-SNE places, which takes seconds for these and many minutes for all.
 MOST_PLACED = 3_000
 
 
-def bent(found: Directions) -> tuple[SoftDecay, NDArray[np.float64]]:
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """Principal and singular directions of rows.
+
+    variances: (r,), descending, over n − 1. axes: (d, r). singular: (s,), descending, of the uncentred rows. turn:
+    (d, s), their right singular vectors. along: (s,), the mean row in these.
+
+    >>> from isotrope.statistics import block
+    >>> rows = np.array([[3.0, 1.0], [3.0, -1.0], [5.0, 0.0]])
+    >>> found = Directions.of(Moments.of(block(rows)))
+    >>> bool(np.isclose(np.linalg.norm(found.along), np.linalg.norm(rows.mean(axis=0))))
+    True
+    """
+
+    n: int
+    mean: Vector
+    variances: Vector
+    axes: Matrix
+    singular: Vector
+    turn: Matrix
+    along: Vector
+
+    @classmethod
+    def of(cls, m: Moments) -> Directions:
+        values, axes = compute_principal_directions(m)
+        strengths, turn = compute_singular_directions(m)
+        return cls(m.n, m.mean, values / max(m.n - 1, 1), axes, strengths, turn, turn.T @ m.mean)
+
+    def plane(self) -> tuple[Matrix, Vector]:
+        """The plane of most spread: a weight (d, 2) and a shift (2,), so that rows @ weight − shift are the points."""
+        weight = _two(self.axes)
+        return weight, self.mean @ weight
+
+    def whitened_plane(self) -> tuple[Matrix, Vector]:
+        """The same plane where every direction is as wide as any other."""
+        weight, shift = self.plane()
+        scale = np.ones(2)
+        scale[: len(self.variances)] = np.sqrt(self.variances[:2])
+        return weight / scale, shift / scale
+
+    def softdecay_plane(self, gains: Vector) -> tuple[Matrix, Vector]:
+        """The plane of most spread after the singular directions, (s,), are multiplied by gains, (s,).
+
+        Along the singular directions the scatter is a diagonal less the mean's part, so that no matrix is needed.
+        """
+        strengths, mean = (gains * self.singular) ** 2, gains * self.along
+
+        def scatter(x: Vector) -> Vector:
+            flat = np.ravel(x)
+            return np.asarray(strengths * flat - self.n * mean * (mean @ flat))
+
+        s = len(strengths)
+        if s <= _FEW:
+            vectors = np.linalg.eigh(np.diag(strengths) - self.n * np.outer(mean, mean))[1][:, ::-1]
+        else:
+            operator = LinearOperator((s, s), matvec=scatter, dtype=np.float64)
+            found, vectors = eigsh(operator, k=2, v0=np.ones(s), which="LA")
+            vectors = vectors[:, np.argsort(-found)]
+        weight = (self.turn * gains) @ _two(vectors)
+        shift = self.mean @ weight
+        # Which way a direction points is chance: the way of the plane before, so that points move as little as can be.
+        sign = np.sign(np.einsum("ij,ij->j", weight, self.plane()[0]))
+        sign[sign == 0] = 1.0
+        return weight * sign, shift * sign
+
+
+def _two(directions: Matrix) -> Matrix:
+    """The first two of the directions, (d, 2); zeros where there are fewer."""
+    return np.pad(directions[:, :2], ((0, 0), (0, max(0, 2 - directions.shape[1]))))
+
+
+def fit_softdecay(found: Directions) -> tuple[SoftDecay, NDArray[np.float64]]:
     """SoftDecay with its defaults, and its gains, (s,)."""
     repair = SoftDecay()
     values = soft_decay(found.singular, repair.alpha, repair.form)
     return repair, found.singular[0] / values[0] * values / found.singular
 
 
-def planes(found: Directions, rows: NDArray[Any], *, repaired: bool) -> dict[str, Points]:
-    """The rows, (n, d), on the plane of their widest spread, (n, 2), by what was done to them before."""
-    ways = {"none": found.drawn()}
+def project_on_planes(found: Directions, rows: NDArray[Any], *, repaired: bool) -> dict[str, Points]:
+    """Project rows, (n, d), on the plane of their widest spread, (n, 2), by what was done to them before."""
+    ways = {"none": found.plane()}
     if repaired:
-        ways |= {"softdecay": found.drawn_bent(bent(found)[1]), "whitening": found.drawn_whitened()}
+        ways |= {"softdecay": found.softdecay_plane(fit_softdecay(found)[1]), "whitening": found.whitened_plane()}
     wide = rows.astype(np.float64, copy=False)
     return {name: (wide @ weight - shift).astype(np.float32) for name, (weight, shift) in ways.items()}
 
 
-def placed(found: Directions, rows: NDArray[Any], *, seed: int) -> dict[str, Points]:
-    """The first rows placed by t-SNE so that neighbours by cosine stay neighbours, (n, 2), by what was done to them."""
+def project_by_tsne(found: Directions, rows: NDArray[Any], *, seed: int) -> dict[str, Points]:
+    """Project the first rows by t-SNE, (n, 2), by what was done to them: neighbours by cosine stay neighbours."""
     wide = rows[:MOST_PLACED].astype(np.float64)
     along = wide @ found.turn
     whitened = (wide - found.mean) @ (found.axes / np.sqrt(found.variances))
-    ways = {"none": wide, "softdecay": along * bent(found)[1], "whitening": whitened}
+    ways = {"none": wide, "softdecay": along * fit_softdecay(found)[1], "whitening": whitened}
     return {name: project_tsne(image, seed) for name, image in ways.items()}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from isotrope.findings import Findings
-from isotrope.report.headline import level
+from isotrope.report.headline import find_level
 from isotrope.sources.models.load import EMBEDDED
 
 #: Why the page does not colour what a repair changes.
@@ -17,7 +17,7 @@ _SHAPE = (
 )
 
 
-def repair_words(findings: Findings, folder: str, advice: Mapping[str, Any] | None) -> dict[str, Any]:
+def describe_advice(findings: Findings, folder: str, advice: Mapping[str, Any] | None) -> dict[str, Any]:
     """A title, sentences and commands for the part of a page that tries repairs.
 
     Args:
@@ -31,7 +31,7 @@ def repair_words(findings: Findings, folder: str, advice: Mapping[str, Any] | No
         reasons = advice.get("reasons")
         said = [str(reason) for reason in reasons[:1]] if isinstance(reasons, list) else []
         return {"title": title, "text": [*said, _SHAPE], "commands": [_prove(findings)]}
-    if level(findings) == 0:
+    if find_level(findings) == 0:
         title = "Leave this space alone unless an evaluation says otherwise"
         first = "The verdict finds nothing wrong with it, and a repair costs a healthy space points."
     else:

@@ -21,7 +21,7 @@ ROWS = 1_000
 STRENGTHS = (0.25, 0.5, 0.75, 1.0)
 
 
-def settings() -> list[LinearRepair]:
+def list_repairs() -> list[LinearRepair]:
     """The repairs that are tried."""
     return [
         Centering(),
@@ -31,14 +31,14 @@ def settings() -> list[LinearRepair]:
     ]
 
 
-def _safety(repair: LinearRepair) -> dict[str, Any]:
+def _describe_safety(repair: LinearRepair) -> dict[str, Any]:
     """The shares of nearest rows that rounded queries keep, and what is risky, in words."""
     found = repair.query_rounding_
     kept = {} if found is None else {"kept_float16": found.float16, "kept_int8": found.int8}
     return {**kept, "risks": " ".join(find_risks(repair)) or None}
 
 
-def tried(summary: Summary, seed: int, done: Callable[[], None]) -> Iterator[dict[str, Any]]:
+def try_repairs(summary: Summary, seed: int, done: Callable[[], None]) -> Iterator[dict[str, Any]]:
     """A line for each setting and measure of a layer: before, after, on how many rows; why not, where there is none.
 
     Each line also says how the nearest rows survive rounded queries, and what is risky in the repair.
@@ -48,13 +48,13 @@ def tried(summary: Summary, seed: int, done: Callable[[], None]) -> Iterator[dic
     assert summary.sample is not None
     known = summary.sample.rows
     measures = [m for m in MEASURES if m != "sequence_uniformity" or known.position is not None]
-    for repair in settings():
+    for repair in list_repairs():
         line: dict[str, Any] = {"repair": repair.name, "alpha": None, "form": None, "strength": None}
         line |= {name: value for name, value in repair.get_params().items() if name in line}
         line |= {"kept_float16": None, "kept_int8": None, "risks": None}
         try:
             repair.fit(summary)
-            line |= _safety(repair)
+            line |= _describe_safety(repair)
             changes = before_after(repair, summary, measures, sample=ROWS, seed=seed, cutoffs=()).changes
         except InputError as error:
             yield {**line, "measure": None, "before": None, "after": None, "n": 0, "reason": str(error)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 _THIN = 5
 
 
-def tables(collection: Collection, source: Source, layers: Sequence[Layer]) -> dict[str, pd.DataFrame]:
-    """Tidy tables by name; layers are text, because some have names."""
+def compute_tables(collection: Collection, source: Source, layers: Sequence[Layer]) -> dict[str, pd.DataFrame]:
+    """Compute tidy tables by name; layers are text, because some have names."""
     import pandas as pd
 
     made: dict[str, list[pd.DataFrame]] = {"spectra": [], "tokens": [], "sequence_cdf": []}
     for layer in layers:
         summary = collection.layer(layer)
-        made["spectra"].append(_labelled(layer, _spectra(summary.moments)))
+        made["spectra"].append(label_layer(layer, _spectra(summary.moments)))
         if summary.tokens is not None and len(summary.tokens):
             t = summary.tokens.table
             names = source.token_names(t.types) or [str(i) for i in t.types]
             names = [shorten_label(name) for name in names]
             columns = {"token": names, "id": t.types, "n": t.n, "Q": t.q, "M": t.m, "V": t.v}
-            made["tokens"].append(_labelled(layer, columns))
+            made["tokens"].append(label_layer(layer, columns))
         if summary.sequences is not None and summary.sample is not None:
             spectra = summary.sample.spectra()
             if len(spectra):
-                made["sequence_cdf"].append(_labelled(layer, {"x": GRID[::_THIN], "cdf": mean_cdf(spectra)[::_THIN]}))
+                made["sequence_cdf"].append(label_layer(layer, {"x": GRID[::_THIN], "cdf": mean_cdf(spectra)[::_THIN]}))
     return {name: pd.concat(parts, ignore_index=True) for name, parts in made.items() if parts}
 
 
@@ -49,7 +49,8 @@ def _spectra(moments: Moments) -> dict[str, Any]:
     return {"index": np.arange(1, moments.d + 1), "singular_value": singular, "eigenvalue": covariance}
 
 
-def _labelled(layer: Layer, columns: dict[str, Any]) -> pd.DataFrame:
+def label_layer(layer: Layer, columns: Mapping[str, Any]) -> pd.DataFrame:
+    """A table of these columns with the layer before them."""
     import pandas as pd
 
     frame: pd.DataFrame = pd.DataFrame({"layer": str(layer), **columns})

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from isotrope.report.html import policy, rendered, style_sheet
+from isotrope.report.html import make_policy, read_style_sheet, render
 from isotrope.storage.files import resolve_inside
 from isotrope.studies.result import OUTCOMES, FigureEntry, Outcome, Part, Study, Table, to_plain
 
@@ -39,11 +39,11 @@ def format_page(studies: Sequence[Study], folder: Path) -> str:
 
     from isotrope.version import __version__
 
-    style = style_sheet() + _read_resource("study.css")
-    return rendered(
+    style = read_style_sheet() + _read_resource("study.css")
+    return render(
         _read_resource("study.html"),
         title=f"isotrope: {', '.join(study.name for study in studies)}",
-        policy=policy(style),
+        policy=make_policy(style),
         style=Markup(style),  # nosec B704  # a file of this package
         version=__version__,
         studies=[_describe_study(study, folder, f"{study.name}/" if len(studies) > 1 else "") for study in studies],
