@@ -17,6 +17,10 @@ PAGE = Path(__file__).parent / "api.md"
 _LINE = 88
 
 
+#: The headings of a docstring's sections.
+_SECTIONS = ("Args:", "Attributes:", "Returns:", "References:", "Examples:")
+
+
 class _Bare(str):
     """An annotation that is shown as it was written, without quotation marks."""
 
@@ -52,12 +56,24 @@ def _bare(annotation: Any) -> Any:
 
 
 def body(docstring: str) -> str:
-    """A docstring as Markdown: examples as code, what is underlined or starred as it is."""
+    """A docstring as Markdown: sections with a heading, parameters as a list, examples as code."""
     parts = []
     for paragraph in re.split(r"\n\s*\n", docstring.strip()):
+        title, _, rest = paragraph.strip().partition("\n")
+        if rest and title in _SECTIONS:
+            parts.append(f"**{title.removesuffix(':')}**")
+            paragraph = _format_list(rest) if title in ("Args:", "Attributes:") else f"\n{rest}"
         text = inspect.cleandoc(paragraph)
         parts.append(f"```pycon\n{text}\n```" if text.startswith(">>>") else _escaped(text))
     return "\n\n".join(parts)
+
+
+def _format_list(entries: str) -> str:
+    """Lines `name: what it is`, of which some go on in further lines that are indented more, as a Markdown list."""
+    lines = inspect.cleandoc(f"\n{entries}").splitlines()
+    return "\n".join(
+        f"  {line.strip()}" if line.startswith(" ") else re.sub(r"^(\w+):", r"- `\1`:", line) for line in lines
+    )
 
 
 def _escaped(text: str) -> str:

@@ -51,7 +51,7 @@ def restore(model: Any, folder: str | Path | None = None, revision: str | None =
     return _restore(network, str(folder or network.config._name_or_path), {"revision": revision})
 
 
-def restore_read_tensor(model: Any, origin: str | None = None, **hub: Any) -> None:
+def restore_saved(model: Any, origin: str | None = None, **hub: Any) -> None:
     """Restore the layer of a model that was just loaded, where its config says that it was saved with one.
 
     Args:
