@@ -17,7 +17,7 @@ import faiss
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from isotrope.quantization.additive import additive
+from isotrope.quantization.additive import quantize_additive
 from isotrope.sources.models.hidden_states import hidden_states
 from isotrope.sources.models.load import load
 from machine import describe
@@ -61,7 +61,7 @@ def theirs(rows: np.ndarray, seed: int, steps: int = 25) -> Outcome:
 
 def ours(rows: np.ndarray, seed: int, steps: int | None = None) -> Outcome:
     begin = time.perf_counter()
-    q = additive(rows, 4, 256, seed, steps)
+    q = quantize_additive(rows, 4, 256, seed, steps)
     taken = time.perf_counter() - begin
     return Outcome(taken, float(np.square(q.errors(rows)).mean()), patchiness(q.codes))
 

@@ -16,7 +16,7 @@ from isotrope.errors import InputError
 from isotrope.evaluation import retrieval as module
 from isotrope.evaluation.retrieval import evaluate_retrieval
 from isotrope.evaluation.retrieval_result import RetrievalEvaluation
-from isotrope.integrations.sentence_transformers import repaired
+from isotrope.integrations.sentence_transformers import insert_repair
 from isotrope.repairs import Repair, SoftDecay, Whitening
 from isotrope.sources.models.load import _embedded_folder
 from isotrope.sources.text.encoder import Encoder
@@ -98,7 +98,7 @@ def found(folder: Path, repair: Repair) -> RetrievalEvaluation:
 def test_scores_are_those_of_sentence_transformers(
     found: RetrievalEvaluation, model: SentenceTransformer, repair: Repair
 ) -> None:
-    raw, bent = by_sentence_transformers(model), by_sentence_transformers(repaired(model, repair))
+    raw, bent = by_sentence_transformers(model), by_sentence_transformers(insert_repair(model, repair))
     assert 20 < raw["ndcg_at_10"] < 95
     assert abs(raw["ndcg_at_10"] - bent["ndcg_at_10"]) > 0.1
     by_repair = scores(found)
@@ -165,7 +165,7 @@ def test_prompts_and_other_text_to_fit_on(folder: Path, model: SentenceTransform
     assert_allclose(list(scores(found)["none"].values()), list(raw.values()), atol=1e-4)
     inner = SentenceTransformer(modules=[model[0], model[1]], device="cpu")
     bent = SoftDecay().fit(inner.encode([written + text for text in QUERIES.values()]))
-    expected = by_sentence_transformers(repaired(model, bent), query_prompt=asked, corpus_prompt=written)
+    expected = by_sentence_transformers(insert_repair(model, bent), query_prompt=asked, corpus_prompt=written)
     assert_allclose(list(scores(found)["softdecay"].values()), list(expected.values()), atol=1e-4)
     assert found.scores[1].fitted_on == str(tmp_path / "other.txt")
 

@@ -16,7 +16,7 @@ from sentence_transformers import SentenceTransformer
 import isotrope.integrations.embedder as module
 from isotrope.errors import InputError, StoreError
 from isotrope.integrations.embedder import write_embedder
-from isotrope.integrations.linear_map import weight_and_bias
+from isotrope.integrations.linear_map import compute_weight_and_bias
 from isotrope.repairs import Affine, AllButTheTop, Centering, Repair, SoftDecay, Whitening
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
@@ -197,7 +197,7 @@ def test_a_large_mean_costs_no_digits(tmp_path: Path) -> None:
         features = dense(features)
     assert (np.linalg.norm(features["sentence_embedding"].detach().numpy() - exact, axis=1) / lengths).max() < 1e-6
     with pytest.warns(UserWarning, match="applied in float32 as one product and a bias"):
-        weight, bias = weight_and_bias(repair)
+        weight, bias = compute_weight_and_bias(repair)
     assert (np.linalg.norm(rows @ weight.T + bias - exact, axis=1) / lengths).max() > 1e-4
 
 
@@ -264,7 +264,7 @@ def test_nothing_is_written_over_unless_asked(small: Callable[[str], Path], tmp_
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-@pytest.mark.parametrize("moment", ["add_module", "model_card", "_compare"])
+@pytest.mark.parametrize("moment", ["add_module", "format_model_card", "_check_rows"])
 def test_a_failure_leaves_what_was_there(
     small: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:

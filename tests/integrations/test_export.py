@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 from isotrope.errors import InputError, MissingExtra
 from isotrope.integrations import KINDS, export
-from isotrope.integrations.linear_map import rounding
+from isotrope.integrations.linear_map import estimate_rounding
 from isotrope.repairs import Affine, AllButTheTop, Centering, Repair, SoftDecay, Whitening
 from isotrope.repairs.linear import LinearRepair
 from testkit.alone import run_without_isotrope
@@ -125,7 +125,7 @@ def test_rounding_is_foretold(mean: float, repair: LinearRepair) -> None:
     exact = repair.fit(x).transform(x.astype(np.float64))
     found = repair.affine_.to_torch()(torch.from_numpy(x)).detach().numpy()
     largest = (np.abs(found - exact) / np.linalg.norm(exact, axis=1, keepdims=True)).max()
-    assert 0.25 < largest / rounding(repair) < 4
+    assert 0.25 < largest / estimate_rounding(repair) < 4
 
 
 def test_a_mean_that_costs_digits_is_warned_of(rows: np.ndarray, tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from isotrope.integrations.model_card import model_card
+from isotrope.integrations.model_card import format_model_card
 
 
 def test_the_header_is_one_that_the_hub_reads() -> None:
     hub = pytest.importorskip("huggingface_hub")
-    header = hub.ModelCard(model_card("gpt2", {}, base_model="openai-community/gpt2")).data
+    header = hub.ModelCard(format_model_card("gpt2", {}, base_model="openai-community/gpt2")).data
     assert header.base_model == "openai-community/gpt2"
     assert header.pipeline_tag == "sentence-similarity"
     assert header.tags == ["sentence-transformers", "sentence-similarity", "feature-extraction"]
@@ -23,7 +23,7 @@ def test_sections_are_rendered_by_their_kind() -> None:
         "Table": [{"a": 1, "b": "x|y"}, {"a": 2, "c": 0.5}],
         "Empty": [],
     }
-    text = model_card("gpt2", {"layers": "1+12"}, sections)
+    text = format_model_card("gpt2", {"layers": "1+12"}, sections)
     assert text.startswith("---\n")
     assert "# gpt2 as an embedder\n\n- layers: 1+12\n\n## Use" in text
     rest = text[text.index("## Text") :]

@@ -12,8 +12,7 @@ from threadpoolctl import threadpool_limits
 from isotrope.compute.threads import open_pool
 from isotrope.quantization import additive as module
 from isotrope.quantization import quantize
-from isotrope.quantization.additive import additive
-from isotrope.quantization.codebooks import least_squares
+from isotrope.quantization.additive import quantize_additive, solve_codebooks
 from isotrope.quantization.search import Search
 from testkit.clustered import clustered
 
@@ -38,7 +37,7 @@ def test_codebooks_are_the_least_squares_solution() -> None:
         design[np.arange(200), 5 * m + codes[m]] = 1
     expected = np.linalg.lstsq(design, rows.astype(np.float64))[0]
     with open_pool() as pool:
-        words = least_squares(rows, codes, 5, pool)
+        words = solve_codebooks(rows, codes, 5, pool)
     # Codebooks may trade a common vector, but the smallest of all solutions is one.
     np.testing.assert_allclose(words.reshape(15, 4), expected, atol=1e-6)
 
@@ -112,7 +111,7 @@ def test_rows_beyond_those_trained_on_are_quantized_as_well() -> None:
 
 def test_more_steps_give_a_smaller_error() -> None:
     rows = clustered(2000, 16)
-    few, many = (np.square(additive(rows, 4, 32, 0, steps=s).errors(rows)).mean() for s in (1, 25))
+    few, many = (np.square(quantize_additive(rows, 4, 32, 0, steps=s).errors(rows)).mean() for s in (1, 25))
     assert many < 0.95 * few
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from isotrope.compute.threads import open_pool
 from isotrope.quantization import Quantized, quantize
-from isotrope.quantization.kmeans import kmeans, nearest, sums
+from isotrope.quantization.kmeans import find_nearest, fit_kmeans, sum_cells
 from testkit.clustered import clustered
 
 
@@ -31,7 +31,7 @@ def test_sums_by_cell() -> None:
     rng = np.random.default_rng(0)
     rows, codes = rng.standard_normal((50, 3), np.float32), rng.integers(0, 4, (2, 50))
     with open_pool() as pool:
-        found = sums(rows, codes, 4, pool).reshape(2, 4, 3)
+        found = sum_cells(rows, codes, 4, pool).reshape(2, 4, 3)
     for m in range(2):
         for j in range(4):
             np.testing.assert_allclose(found[m, j], rows[codes[m] == j].astype(np.float64).sum(0), atol=1e-12)
@@ -43,8 +43,8 @@ def test_kmeans_finds_clear_clusters_though_it_starts_in_few_of_them() -> None:
     far = 100 * rng.standard_normal((5, 2))
     rows = np.vstack([np.ones((990, 2)), np.repeat(far, 2, axis=0)]).astype(np.float32)
     with open_pool() as pool:
-        centroids = kmeans(rows, 8, rng, pool, iterations=100)
-        distance = np.linalg.norm(rows - centroids[nearest(rows, centroids, pool)], axis=1)
+        centroids = fit_kmeans(rows, 8, rng, pool, iterations=100)
+        distance = np.linalg.norm(rows - centroids[find_nearest(rows, centroids, pool)], axis=1)
     assert distance.max() < 1.0
 
 

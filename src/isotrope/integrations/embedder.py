@@ -11,11 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, MissingExtra
-from isotrope.integrations.linear_map import ALLOWED, affine_of, divides, rounding, shift_weight_offset, weight_and_bias
-from isotrope.integrations.model_card import model_card
-from isotrope.integrations.sentence_transformers import add_module, dense, open_model, refuse_occupied
-from isotrope.integrations.transformer_files import write_transformer
-from isotrope.integrations.truncated_model import drop_blocks
+from isotrope.integrations.linear_map import (
+    ALLOWED,
+    compute_shift_weight_offset,
+    compute_weight_and_bias,
+    estimate_rounding,
+    find_divisions,
+    resolve_affine,
+)
+from isotrope.integrations.model_card import describe_embedder, find_hub_name, format_model_card, shorten_name
+from isotrope.integrations.sentence_transformers import add_module, build_dense, open_model, refuse_occupied
+from isotrope.integrations.transformer_module import drop_blocks, write_transformer
 from isotrope.layers import Choice
 from isotrope.repairs import Affine, Repair
 from isotrope.repairs.linear import LinearRepair
@@ -30,7 +36,6 @@ from isotrope.sources.text.source import TextSource
 from isotrope.sources.text.token_weights import vocabulary
 from isotrope.sources.text.tokenize import encode, padded
 from isotrope.storage.files import write_folder, write_text
-from isotrope.version import __version__
 
 try:
     import torch
@@ -68,42 +73,49 @@ def write_embedder(
 ) -> None:
     """Write the rows that a model over a text gives, repaired, as a folder for `SentenceTransformer(folder)`.
 
-    reading: the model, one layer or mix of layers, pooling, token weights, special tokens and max_length; its text is
-    not read. repair: a linear one, fitted on such rows. normalize: divide rows by their length at the end. card: more
-    sections of the model card, see `isotrope.integrations.model_card`. The weights are written in float32, those of a
-    GGUF file dequantised, without the blocks after the last layer that is wanted; rows of the written model are
-    compared with ours before the folder is put in its place.
+    The weights are written in float32, those of a GGUF file dequantised, without the blocks after the last layer that
+    is wanted. Rows of the written model are compared with ours before the folder appears.
 
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_embedder(f"{folder}/first", Input(layers="1", pooling="mean"))
-    ...     model = SentenceTransformer(f"{folder}/first", device="cpu")
-    >>> [type(module).__name__ for module in model], len(model[0].model.encoder.layer)
-    (['Transformer', 'Pooling', 'Normalize'], 1)
+    Args:
+        folder: where the model is written.
+        reading: the model, one layer or mix of layers, pooling, token weights, special tokens and max_length; its text
+            is not read.
+        repair: a linear one, fitted on such rows.
+        normalize: whether rows are divided by their length at the end.
+        card: more sections of the model card, see `isotrope.integrations.model_card`.
+        overwrite: whether a model that is there may be replaced.
+
+    Examples:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_embedder(f"{folder}/first", Input(layers="1", pooling="mean"))
+        ...     model = SentenceTransformer(f"{folder}/first", device="cpu")
+        >>> [type(module).__name__ for module in model], len(model[0].model.encoder.layer)
+        (['Transformer', 'Pooling', 'Normalize'], 1)
     """
     target = Path(folder).absolute()
     refuse_graph(reading.model, "an embedder")
     refuse_occupied(target, overwrite)
-    affine = None if repair is None else affine_of(repair)
+    affine = None if repair is None else resolve_affine(repair)
     loaded = replace(reading, device="cpu", precision=None).load()
-    source = replace(reading, in_order=True).over(open_corpus(_texts(loaded)), loaded)
+    source = replace(reading, in_order=True).over(open_corpus(_draw_texts(loaded)), loaded)
     if affine is not None and affine.width != source.width:
         raise InputError(
             f"the repair is for rows of width {affine.width}, those of {loaded.name} have {source.width}; "
             "fit one on these."
         )
-    choice, mode, weights = _choice(source), _mode(source), _token_weights(source)
-    texts, rows = _rows(source)
-    final = drop_blocks(loaded, max(choice.states), *_padded(source))
+    choice, mode, weights = _check_choice(source), _find_mode(source), _find_token_weights(source)
+    texts, rows = _read_rows(source)
+    final = drop_blocks(loaded, max(choice.states), *_tokenize(source))
     refuse_layer(loaded.model, "a model of stock sentence-transformers modules")
     mixed = choice.states != (final,)
 
-    before: list[Module] = [_layer_mix(choice, final, source.width)] if mixed else []
+    before: list[Module] = [_build_layer_mix(choice, final, source.width)] if mixed else []
     if weights is not None:
-        before.append(_word_weights(weights))
+        before.append(_build_word_weights(weights))
     before.append(Pooling(source.width, mode))
-    after: list[Module] = [] if repair is None else _repaired(repair)
-    first, last = (False, False) if repair is None else divides(repair)
+    after: list[Module] = [] if repair is None else _build_repair_modules(repair)
+    first, last = (False, False) if repair is None else find_divisions(repair)
     if first:
         after.insert(0, Normalize())
     normalize = normalize or last
@@ -114,23 +126,26 @@ def write_embedder(
         write_transformer(beside, loaded, max_length=source.max_length, every_layer=mixed, unpad=weights is None)
         for module in (*before, *after):
             add_module(beside, module)
-        made_of = _made_of(source, repair, normalize)
-        write_text(beside / "README.md", model_card(_short(loaded), made_of, card, base_model=_on_the_hub(loaded)))
+        made_of = describe_embedder(source, repair, normalize)
+        write_text(
+            beside / "README.md",
+            format_model_card(shorten_name(loaded), made_of, card, base_model=find_hub_name(loaded)),
+        )
         with quiet():
             written = open_model(beside, trust_remote_code=reading.trust_remote_code)
-        _compare(list(written)[: 1 + len(before)], texts, rows, loaded)
+        _check_rows(list(written)[: 1 + len(before)], texts, rows, loaded)
 
     write_folder(target, fill)
 
 
-def _texts(loaded: Loaded) -> list[str]:
+def _draw_texts(loaded: Loaded) -> list[str]:
     """Texts of tokens drawn from all over the vocabulary: each tokenizer knows its own, whatever its language."""
     draw, count = np.random.default_rng(0), vocabulary(loaded)
     drawn = (draw.integers(count, size=length).tolist() for length in _LENGTHS)
     return [loaded.tokenizer.decode(ids, skip_special_tokens=True) for ids in drawn]
 
 
-def _choice(source: TextSource) -> Choice:
+def _check_choice(source: TextSource) -> Choice:
     """The one layer or mix of layers, if sentence-transformers can give it."""
     if source.pooling is None:
         raise InputError("an embedder gives one row for each text; name a pooling, such as mean.")
@@ -145,19 +160,19 @@ def _choice(source: TextSource) -> Choice:
     return choice
 
 
-def _mode(source: TextSource) -> str:
+def _find_mode(source: TextSource) -> str:
     assert source.pooling is not None
     if source.pooling.pool not in _MODES:
         raise InputError(f"sentence-transformers has no module for the pooling {source.pooling.name}; name another.")
     return _MODES[source.pooling.pool]
 
 
-def _token_weights(source: TextSource) -> NDArray[np.float32] | None:
+def _find_token_weights(source: TextSource) -> NDArray[np.float32] | None:
     """Weights by token id, zero for those that the tokenizer adds where they are dropped; None where all are one."""
     dropped = source.special_tokens == "drop"
     if source.token_weights is None and not dropped:
         return None
-    if _mode(source) != "mean":
+    if _find_mode(source) != "mean":
         raise InputError("sentence-transformers can leave special tokens out of the pooling mean alone; keep them.")
     given = source.token_weights
     weights = np.ones(vocabulary(source.loaded), np.float32) if given is None else given.values.copy()
@@ -167,7 +182,7 @@ def _token_weights(source: TextSource) -> NDArray[np.float32] | None:
     return weights
 
 
-def _rows(source: TextSource) -> tuple[list[str], NDArray[Any]]:
+def _read_rows(source: TextSource) -> tuple[list[str], NDArray[Any]]:
     """The texts that have a row, and their rows."""
     batches = list(source.map(Batch.to_numpy))
     texts = {text.id: text.text for text in source.corpus}
@@ -176,33 +191,36 @@ def _rows(source: TextSource) -> tuple[list[str], NDArray[Any]]:
     return [texts[i] for i in ids], np.concatenate([batch.layers[label] for batch in batches])
 
 
-def _padded(source: TextSource) -> tuple[Ids, Mask]:
+def _tokenize(source: TextSource) -> tuple[Ids, Mask]:
     """Tokens of the texts, to try a model on."""
     return padded(encode(source.loaded, list(source.corpus), source.max_length), source.loaded.pad)
 
 
-def _layer_mix(choice: Choice, final: int, width: int) -> WeightedLayerPooling:
+def _build_layer_mix(choice: Choice, final: int, width: int) -> WeightedLayerPooling:
     """The average of layers; those of the others in between weigh nothing."""
     first = min(choice.states)
     weights = torch.bincount(torch.tensor(choice.states) - first, minlength=final + 1 - first)
     return WeightedLayerPooling(width, final, first, torch.nn.Parameter(weights.float()))
 
 
-def _word_weights(weights: NDArray[np.float32]) -> WordWeights:
+def _build_word_weights(weights: NDArray[np.float32]) -> WordWeights:
     """Weights by token id: the module asks for words, so that each id is one. Those of one go without saying."""
     named = {str(i): float(weight) for i, weight in enumerate(weights) if weight != 1.0}
     return WordWeights([str(i) for i in range(len(weights))], named, unknown_word_weight=1.0)
 
 
-def _repaired(repair: Repair | Affine) -> list[Module]:
+def _build_repair_modules(repair: Repair | Affine) -> list[Module]:
     """One `Dense`, or where that would round too much beside a large mean, one that takes the mean away and another."""
-    if not isinstance(repair, LinearRepair) or rounding(repair) <= ALLOWED:
-        return [dense(*weight_and_bias(repair))]
-    shift, weight, offset = shift_weight_offset(repair)
-    return [dense(np.eye(len(shift), dtype=np.float32), -shift), dense(np.ascontiguousarray(weight.T), offset)]
+    if not isinstance(repair, LinearRepair) or estimate_rounding(repair) <= ALLOWED:
+        return [build_dense(*compute_weight_and_bias(repair))]
+    shift, weight, offset = compute_shift_weight_offset(repair)
+    return [
+        build_dense(np.eye(len(shift), dtype=np.float32), -shift),
+        build_dense(np.ascontiguousarray(weight.T), offset),
+    ]
 
 
-def _compare(modules: Sequence[Module], texts: list[str], rows: NDArray[Any], loaded: Loaded) -> None:
+def _check_rows(modules: Sequence[Module], texts: list[str], rows: NDArray[Any], loaded: Loaded) -> None:
     """Refuse a written model whose pooled rows are not ours."""
     kind = type(loaded.model).__name__
     try:
@@ -215,45 +233,3 @@ def _compare(modules: Sequence[Module], texts: list[str], rows: NDArray[Any], lo
             f"sentence-transformers gives other rows for {loaded.name} ({kind}), off by {off.max():.0e} of their "
             "length, so such a model cannot be written."
         )
-
-
-def _made_of(source: TextSource, repair: Repair | Affine | None, normalize: bool) -> dict[str, Any]:
-    """What the embedder consists of, for its card."""
-    loaded, weights = source.loaded, source.token_weights
-    facts = {
-        "model": _on_the_hub(loaded) or _short(loaded),
-        "revision": loaded.revision,
-        "files": "; ".join(map(_file, loaded.files)) or None,
-        "layers": f"{source.layers[0]}, averaged" if len(source.choices[0].states) > 1 else source.layers[0],
-        "pooling": source.pooling.name if source.pooling else None,
-        "token weights": None if weights is None else str(weights),
-        "special tokens": "left out of the pooling" if source.special_tokens == "drop" else None,
-        "longest text": f"{source.max_length} tokens",
-        "repair": None if repair is None else _in_full(repair),
-        "dimensions": source.width if repair is None else affine_of(repair).columns,
-        "rows": "of length 1" if normalize else None,
-        "written by": f"isotrope {__version__}",
-    }
-    return {name: value for name, value in facts.items() if value is not None}
-
-
-def _in_full(repair: Repair | Affine) -> str:
-    """A repair with all its settings, and how many rows it was fitted on."""
-    if isinstance(repair, Affine):
-        return repr(repair)
-    settings = ", ".join(f"{name}={value!r}" for name, value in repair.get_params().items())
-    return f"{type(repair).__name__}({settings}), fitted on {repair.fitted_on_['rows']:,} rows"
-
-
-def _file(facts: Mapping[str, Any]) -> str:
-    digest = f"SHA-256 {facts['sha256']}" if "sha256" in facts else f"SHA-256 of both ends {facts['sha256_ends']}"
-    return f"{facts['path']}, {facts['bytes']:,} bytes, {digest}"
-
-
-def _short(loaded: Loaded) -> str:
-    """A model's name without where it lies."""
-    return Path(loaded.name).name
-
-
-def _on_the_hub(loaded: Loaded) -> str | None:
-    return None if loaded.revision is None else loaded.name

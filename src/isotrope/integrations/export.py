@@ -11,7 +11,7 @@ import numpy as np
 
 from isotrope.errors import InputError
 from isotrope.integrations.faiss import write_transform
-from isotrope.integrations.linear_map import affine_of, refuse_existing, warn_of_lengths, weight_and_bias
+from isotrope.integrations.linear_map import check_new_file, compute_weight_and_bias, resolve_affine, warn_about_lengths
 from isotrope.integrations.onnx import OPSET, write_onnx
 from isotrope.registry import Registry
 from isotrope.repairs import Affine, Repair
@@ -36,14 +36,20 @@ def export(
 ) -> None:
     """Write a linear repair for another library, which needs no isotrope to apply it.
 
-    kind: one of `KINDS`. path: of the file, or of the folder of a sentence-transformers model. model: which one to fold
-    the repair into, with the options of `sentence_transformers.fold`; other kinds take neither.
+    Args:
+        repair: a fitted linear repair.
+        kind: one of `KINDS`.
+        path: of the file, or of the folder of a sentence-transformers model.
+        model: which model to fold the repair into; other kinds take none.
+        overwrite: whether what is there may be replaced.
+        options: those of `sentence_transformers.fold`, with a model alone.
 
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     export(Affine([1.0, 0.0], [[2.0], [3.0]]), "numpy", f"{folder}/repair.npz")
-    ...     sorted(np.load(f"{folder}/repair.npz"))
-    ['offset', 'shift', 'weight']
+    Examples:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     export(Affine([1.0, 0.0], [[2.0], [3.0]]), "numpy", f"{folder}/repair.npz")
+        ...     sorted(np.load(f"{folder}/repair.npz"))
+        ['offset', 'shift', 'weight']
     """
     found = KINDS.get(kind)
     if found.of_model and model is None:
@@ -57,9 +63,9 @@ def export(
 
 def write_numpy(repair: Repair | Affine, path: str | Path, *, overwrite: bool = False) -> None:
     """Write shift (d,), weight (d, k) and offset (k,), float64, as an npz file: x -> (x − shift) @ weight + offset."""
-    refuse_existing(path, overwrite)
-    warn_of_lengths(repair, "numpy")
-    arrays = affine_of(repair).arrays()
+    check_new_file(path, overwrite)
+    warn_about_lengths(repair, "numpy")
+    arrays = resolve_affine(repair).arrays()
 
     def write(beside: Path) -> None:
         with beside.open("wb") as file:  # savez would add an ending to a name
@@ -70,9 +76,9 @@ def write_numpy(repair: Repair | Affine, path: str | Path, *, overwrite: bool = 
 
 def write_torch(repair: Repair | Affine, path: str | Path, *, overwrite: bool = False) -> None:
     """Write weight (k, d) and bias (k,), float32, as safetensors: the state of a torch `Linear(d, k)`."""
-    refuse_existing(path, overwrite)
-    warn_of_lengths(repair, "torch")
-    weight, bias = weight_and_bias(repair)
+    check_new_file(path, overwrite)
+    warn_about_lengths(repair, "torch")
+    weight, bias = compute_weight_and_bias(repair)
     write_arrays(Path(path).absolute(), {"weight": weight, "bias": bias})
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError, MissingExtra
-from isotrope.integrations.linear_map import divides, refuse_existing, warn_of_lengths, weight_and_bias
+from isotrope.integrations.linear_map import check_new_file, compute_weight_and_bias, find_divisions, warn_about_lengths
 from isotrope.repairs import Affine, Repair
 from isotrope.storage.files import write_atomically
 
@@ -18,8 +18,8 @@ def linear_transform(repair: Repair | Affine) -> Any:
     >>> linear_transform(Affine([1.0, 0.0], [[2.0], [3.0]])).apply(np.array([[3.0, 1.0]], np.float32)).tolist()
     [[7.0]]
     """
-    faiss = _faiss()
-    weight, bias = weight_and_bias(repair)
+    faiss = _import_faiss()
+    weight, bias = compute_weight_and_bias(repair)
     columns, width = weight.shape
     transform = faiss.LinearTransform(width, columns, True)
     faiss.copy_array_to_vector(weight.ravel(), transform.A)
@@ -42,7 +42,7 @@ def in_front_of(index: Any, repair: Repair | Affine) -> Any:
     >>> index.search(np.array([[2.0, 0.0]], np.float32), 1)[0].tolist()
     [[14.0]]
     """
-    faiss = _faiss()
+    faiss = _import_faiss()
     if not isinstance(index, faiss.Index):
         raise InputError(f"got a {type(index).__name__}, expected a faiss index of float vectors.")
     transform = linear_transform(repair)
@@ -50,7 +50,7 @@ def in_front_of(index: Any, repair: Repair | Affine) -> Any:
         raise InputError(
             f"the index holds rows of width {index.d}, the repair gives {transform.d_out}; expected the same."
         )
-    before, after = divides(repair)
+    before, after = find_divisions(repair)
     chain = [transform]
     if before:
         chain.insert(0, faiss.NormalizationTransform(transform.d_in))
@@ -65,13 +65,13 @@ def in_front_of(index: Any, repair: Repair | Affine) -> Any:
 
 def write_transform(repair: Repair | Affine, path: str | Path, *, overwrite: bool = False) -> None:
     """Write the `LinearTransform` as a file for `faiss.read_VectorTransform`, at once or not at all."""
-    refuse_existing(path, overwrite)
-    warn_of_lengths(repair, "faiss")
-    faiss, transform = _faiss(), linear_transform(repair)
+    check_new_file(path, overwrite)
+    warn_about_lengths(repair, "faiss")
+    faiss, transform = _import_faiss(), linear_transform(repair)
     write_atomically(Path(path).absolute(), lambda beside: faiss.write_VectorTransform(transform, str(beside)))
 
 
-def _faiss() -> Any:
+def _import_faiss() -> Any:
     try:
         import faiss
     except ImportError:

@@ -19,10 +19,10 @@ ALLOWED = 1e-5
 _WORST = 8
 
 
-def affine_of(repair: Repair | Affine) -> Affine:
+def resolve_affine(repair: Repair | Affine) -> Affine:
     """The one affine map of the rows that a repair is; refused where it is another.
 
-    >>> affine_of(Affine([0.0, 0.0], np.eye(2)))
+    >>> resolve_affine(Affine([0.0, 0.0], np.eye(2)))
     <Affine from 2 to 2 columns>
     """
     if isinstance(repair, Affine):
@@ -38,19 +38,19 @@ def affine_of(repair: Repair | Affine) -> Affine:
     )
 
 
-def divides(repair: Repair | Affine) -> tuple[bool, bool]:
+def find_divisions(repair: Repair | Affine) -> tuple[bool, bool]:
     """Whether a repair divides rows by their length before its map, and after it; a bare map does neither.
 
-    >>> divides(Affine([0.0, 0.0], np.eye(2)))
+    >>> find_divisions(Affine([0.0, 0.0], np.eye(2)))
     (False, False)
     """
     way = repair.normalizes_ if isinstance(repair, Repair) else "none"
     return way in ("input", "both"), way in ("output", "both")
 
 
-def warn_of_lengths(repair: Repair | Affine, kind: str) -> None:
+def warn_about_lengths(repair: Repair | Affine, kind: str) -> None:
     """Warn where a file of this kind holds the linear map of a repair that also divides rows by their length."""
-    places = [word for word, there in zip(("before", "after"), divides(repair), strict=True) if there]
+    places = [word for word, there in zip(("before", "after"), find_divisions(repair), strict=True) if there]
     if places:
         warnings.warn(
             f"the export {kind!r} holds the linear map alone; divide rows by their length {' and '.join(places)} it, "
@@ -59,15 +59,15 @@ def warn_of_lengths(repair: Repair | Affine, kind: str) -> None:
         )
 
 
-def weight_and_bias(repair: Repair | Affine) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def compute_weight_and_bias(repair: Repair | Affine) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """A transposed, (k, d), and c, (k,), as layers of networks hold them; warns where that costs digits in float32.
 
-    >>> weight, bias = weight_and_bias(Affine([1.0, 0.0], [[2.0], [3.0]]))
+    >>> weight, bias = compute_weight_and_bias(Affine([1.0, 0.0], [[2.0], [3.0]]))
     >>> weight.tolist(), bias.tolist()
     ([[2.0, 3.0]], [-2.0])
     """
-    affine = affine_of(repair)
-    lost = rounding(repair) if isinstance(repair, LinearRepair) else 0.0
+    affine = resolve_affine(repair)
+    lost = estimate_rounding(repair) if isinstance(repair, LinearRepair) else 0.0
     if lost > ALLOWED:
         warnings.warn(
             f"applied in float32 as one product and a bias, {repair!r} shows rounding of about {lost:.0e} of a row's "
@@ -79,7 +79,7 @@ def weight_and_bias(repair: Repair | Affine) -> tuple[NDArray[np.float32], NDArr
     return weight, bias.astype(np.float32)
 
 
-def shift_weight_offset(
+def compute_shift_weight_offset(
     repair: Repair | Affine,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """The map as (x − shift) weight + offset, (d,), (d, k) and (k,), which loses no digits beside a large mean.
@@ -87,28 +87,28 @@ def shift_weight_offset(
     The shift is the mean of what the repair was fitted on, also where it does not centre; the offset makes up for that,
     and for the rounding of the shift itself.
 
-    >>> shift, weight, offset = shift_weight_offset(Affine([1.0, 0.0], [[2.0], [3.0]]))
+    >>> shift, weight, offset = compute_shift_weight_offset(Affine([1.0, 0.0], [[2.0], [3.0]]))
     >>> shift.tolist(), weight.tolist(), offset.tolist()
     ([1.0, 0.0], [[2.0], [3.0]], [0.0])
     """
-    affine = affine_of(repair)
+    affine = resolve_affine(repair)
     mean = repair.moments_.mean if isinstance(repair, LinearRepair) else affine.shift
     shift = mean.astype(np.float32)
     offset = (shift - affine.shift) @ affine.weight + affine.offset
     return shift, affine.weight.astype(np.float32), offset.astype(np.float32)
 
 
-def rounding(repair: LinearRepair) -> float:
+def estimate_rounding(repair: LinearRepair) -> float:
     """How far x A + c is off in float32 at worst, about, for rows as it was fitted on, over a repaired row's length.
 
     Each product of a sum is rounded by its own size, and those of a large mean are large where their sum is not.
 
     >>> from isotrope import Centering
     >>> rows = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
-    >>> rounding(Centering().fit(rows)) < 1e-6 < 1e-4 < rounding(Centering().fit(rows + 1e4))
+    >>> estimate_rounding(Centering().fit(rows)) < 1e-6 < 1e-4 < estimate_rounding(Centering().fit(rows + 1e4))
     True
     """
-    m, affine = repair.moments_, affine_of(repair)
+    m, affine = repair.moments_, resolve_affine(repair)
     if m.n == 0:  # SoftDecay of nothing but zeros
         return 0.0
     squares = np.diagonal(m.scatter) / m.n + m.mean**2
@@ -118,7 +118,7 @@ def rounding(repair: LinearRepair) -> float:
     return float((_WORST if sums else 1) * np.finfo(np.float32).eps * products / length)
 
 
-def refuse_existing(path: str | Path, overwrite: bool) -> None:
+def check_new_file(path: str | Path, overwrite: bool) -> None:
     """Refuse to write over what is there, unless that is asked."""
     if Path(path).exists() and not overwrite:
         raise StoreError(f"{str(path)!r} is there already; choose another name, or say overwrite=True.")

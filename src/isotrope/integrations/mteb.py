@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, MissingExtra
-from isotrope.integrations.sentence_transformers import repaired
+from isotrope.integrations.sentence_transformers import insert_repair
 from isotrope.repairs import Repair, load_repair
 from isotrope.sources.input import Input
 from isotrope.sources.text.encoder import Encoder
@@ -29,7 +29,7 @@ except ImportError:
 
 
 #: What of a reading does not change the rows.
-_HOW = ("model", "revision", "device", "batch_size", "trust_remote_code", "in_order")
+_WITHOUT_EFFECT = ("model", "revision", "device", "batch_size", "trust_remote_code", "in_order")
 
 
 def mteb_model(
@@ -42,17 +42,22 @@ def mteb_model(
 ) -> AbsEncoder:
     """A model with a repair, or without, for `mteb.evaluate` (Muennighoff et al. 2023, arXiv:2210.07316).
 
-    model: what `isotrope.scan` takes, with layers, pooling and its other options as `reading`, and prompts to put
-    before texts by mteb's names: "query", "document", a task or a type of tasks; or a loaded SentenceTransformer, which
-    has all these itself. repair: a fitted one or its folder. rows: what of a SentenceTransformer the repair was fitted
-    on, see `isotrope.integrations.sentence_transformers.fold`.
-
-    mteb keeps results by name, and gives them back where it meets the name again. This one tells layers, pooling and
+    mteb keeps results by name, and gives them back where it meets the name again. This name holds layers, pooling and
     the fitted repair, so that no result is taken for another's.
 
-    >>> model = mteb_model(layers="1,-1", pooling="mean")
-    >>> model.mteb_model_meta.name, model.mteb_model_meta.experiment_name
-    ('isotrope/all-MiniLM-L6-v2', 'layers_1,-1__pooling_mean')
+    Args:
+        model: what `isotrope.scan` takes, or a loaded SentenceTransformer, which has its own layers, pooling and
+            prompts.
+        repair: a fitted one or its folder.
+        rows: what of a SentenceTransformer the repair was fitted on, see
+            `isotrope.integrations.sentence_transformers.fold`.
+        prompts: what to put before texts, by mteb's names: "query", "document", a task or a type of tasks.
+        reading: layers, pooling and the other options of `isotrope.scan`.
+
+    Examples:
+        >>> model = mteb_model(layers="1,-1", pooling="mean")
+        >>> model.mteb_model_meta.name, model.mteb_model_meta.experiment_name
+        ('isotrope/all-MiniLM-L6-v2', 'layers_1,-1__pooling_mean')
     """
     fitted = load_repair(repair) if isinstance(repair, str | Path) else repair
     if not isinstance(model, SentenceTransformer):
@@ -62,8 +67,8 @@ def mteb_model(
     raw = SentenceTransformerEncoderWrapper(model)
     if fitted is None:
         return raw
-    wrapped = SentenceTransformerEncoderWrapper(repaired(model, fitted, rows=rows))
-    wrapped.mteb_model_meta = raw.mteb_model_meta.model_copy(update=_told(fitted, None, rows=rows))
+    wrapped = SentenceTransformerEncoderWrapper(insert_repair(model, fitted, rows=rows))
+    wrapped.mteb_model_meta = raw.mteb_model_meta.model_copy(update=_describe_experiment(fitted, None, rows=rows))
     return wrapped
 
 
@@ -78,7 +83,9 @@ class ReadingEncoder(AbsEncoder):  # type: ignore[misc]  # mteb's types are not 
         self.model_prompts = self.validate_task_to_prompt_name(prompts)
         loaded, pooled = encoder.loaded, encoder.pooled
         changed = {f.name: getattr(pooled, f.name) for f in fields(pooled) if getattr(pooled, f.name) != f.default}
-        how = {name: value for name, value in changed.items() if name not in _HOW} | {"layers": encoder.layers}
+        how = {name: value for name, value in changed.items() if name not in _WITHOUT_EFFECT} | {
+            "layers": encoder.layers
+        }
         digest = hashlib.sha256(json.dumps(loaded.files, sort_keys=True).encode()).hexdigest()[:16]
         hub = re.fullmatch(r"[\w.-]+/[\w.-]+", loaded.name) and not loaded.files
         self.mteb_model_meta = ModelMeta.create_empty(
@@ -89,7 +96,7 @@ class ReadingEncoder(AbsEncoder):  # type: ignore[misc]  # mteb's types are not 
                 "n_parameters": sum(p.numel() for p in loaded.model.parameters()),
                 "similarity_fn_name": ScoringFunction.COSINE,
             }
-            | _told(repair, prompts, **how)
+            | _describe_experiment(repair, prompts, **how)
         )
 
     def encode(
@@ -108,7 +115,7 @@ class ReadingEncoder(AbsEncoder):  # type: ignore[misc]  # mteb's types are not 
         return rows
 
 
-def _told(repair: Repair | None, prompts: dict[str, str] | None, **how: Any) -> dict[str, Any]:
+def _describe_experiment(repair: Repair | None, prompts: dict[str, str] | None, **how: Any) -> dict[str, Any]:
     """What tells a model from others of its name, as mteb keeps it."""
     if prompts:
         how["prompts"] = prompts

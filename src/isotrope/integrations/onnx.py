@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from isotrope.errors import MissingExtra
-from isotrope.integrations.linear_map import affine_of, divides, refuse_existing, shift_weight_offset
+from isotrope.integrations.linear_map import check_new_file, compute_shift_weight_offset, find_divisions, resolve_affine
 from isotrope.repairs import Affine, Repair
 from isotrope.storage.files import write_atomically
 from isotrope.version import __version__
@@ -27,15 +27,15 @@ def to_onnx(repair: Repair | Affine) -> Any:
     >>> [node.op_type for node in model.graph.node]
     ['Sub', 'Gemm']
     """
-    onnx = _onnx()
-    affine = affine_of(repair)
-    arrays = dict(zip(("shift", "weight", "offset"), shift_weight_offset(repair), strict=True))
+    onnx = _import_onnx()
+    affine = resolve_affine(repair)
+    arrays = dict(zip(("shift", "weight", "offset"), compute_shift_weight_offset(repair), strict=True))
     number = onnx.TensorProto.FLOAT
-    before, after = divides(repair)
-    nodes = _division(onnx, "rows", "unit_rows") if before else []
+    before, after = find_divisions(repair)
+    nodes = _build_division(onnx, "rows", "unit_rows") if before else []
     nodes.append(onnx.helper.make_node("Sub", ["unit_rows" if before else "rows", "shift"], ["moved"]))
     nodes.append(onnx.helper.make_node("Gemm", ["moved", "weight", "offset"], ["image" if after else "repaired"]))
-    nodes += _division(onnx, "image", "repaired") if after else []
+    nodes += _build_division(onnx, "image", "repaired") if after else []
     if before or after:
         arrays["tiny"] = np.array(np.finfo(np.float32).tiny)
     graph = onnx.helper.make_graph(
@@ -57,7 +57,7 @@ def to_onnx(repair: Repair | Affine) -> Any:
     return model
 
 
-def _division(onnx: Any, rows: str, name: str) -> list[Any]:
+def _build_division(onnx: Any, rows: str, name: str) -> list[Any]:
     """Rows divided by their length; rows of zeros stay zeros."""
     make = onnx.helper.make_node
     return [
@@ -69,12 +69,12 @@ def _division(onnx: Any, rows: str, name: str) -> list[Any]:
 
 def write_onnx(repair: Repair | Affine, path: str | Path, *, overwrite: bool = False) -> None:
     """Write the map as an ONNX file, at once or not at all."""
-    refuse_existing(path, overwrite)
+    check_new_file(path, overwrite)
     data = to_onnx(repair).SerializeToString()
     write_atomically(Path(path).absolute(), lambda beside: beside.write_bytes(data))
 
 
-def _onnx() -> Any:
+def _import_onnx() -> Any:
     try:
         import onnx
     except ImportError:

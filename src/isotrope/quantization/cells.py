@@ -39,7 +39,7 @@ class Cells:
     def of(cls, points: Points, kind: Kind, codebooks: int = 4, size: int = 256, seed: int = 0) -> Cells:
         """Train on all the points; Undefined with the reason where the quantizer cannot be."""
         quantized = quantize(points.rows, kind, codebooks=codebooks, size=size, seed=seed)
-        return cls(points, quantized, quantized.errors(points.rows), _identity(points.rows))
+        return cls(points, quantized, quantized.errors(points.rows), _number_rows(points.rows))
 
     @property
     def n(self) -> int:
@@ -86,7 +86,7 @@ class Cells:
         return f"{q.kind} quantizer, {cells}, seed {q.seed}, trained on {self.n:,} rows: compare at equal n"
 
 
-def _identity(rows: NDArray[np.float64]) -> NDArray[np.int64]:
+def _number_rows(rows: NDArray[np.float64]) -> NDArray[np.int64]:
     rows = np.ascontiguousarray(rows) + 0.0  # no −0, whose bytes are not those of 0
     names = rows.view(np.dtype((np.void, rows.strides[0]))).ravel()
     return np.asarray(np.unique(names, return_inverse=True)[1], dtype=np.int64)

@@ -21,7 +21,7 @@ _SPLIT = 1 / 1024
 _ALIKE = 1e-6
 
 
-def nearest(rows: NDArray[Float], centroids: NDArray[Float], pool: Executor) -> Codes:
+def find_nearest(rows: NDArray[Float], centroids: NDArray[Float], pool: Executor) -> Codes:
     """Which of the centroids, (k, d), is nearest to each of the rows, (n, d); the first among equals."""
     half_squares = np.einsum("ij,ij->i", centroids, centroids) / 2
     turned = np.ascontiguousarray(centroids.T)
@@ -33,7 +33,7 @@ def nearest(rows: NDArray[Float], centroids: NDArray[Float], pool: Executor) -> 
     return np.concatenate(list(pool.map(cells, slice_rows(len(rows), _BLOCK))))
 
 
-def sums(rows: NDArray[np.float32], codes: Codes, size: int, pool: Executor) -> Floats:
+def sum_cells(rows: NDArray[np.float32], codes: Codes, size: int, pool: Executor) -> Floats:
     """Sum of the rows, (n, d), in each cell of each codebook, (M · size, d), from codes (M, n), in float64."""
     m = len(codes)
 
@@ -51,7 +51,9 @@ def sums(rows: NDArray[np.float32], codes: Codes, size: int, pool: Executor) -> 
     return total
 
 
-def far_apart(rows: NDArray[np.float32], size: int, rng: np.random.Generator, pool: Executor) -> NDArray[np.float32]:
+def choose_far_apart(
+    rows: NDArray[np.float32], size: int, rng: np.random.Generator, pool: Executor
+) -> NDArray[np.float32]:
     """Rows to start k-means from, (size, d), or as many as differ: each is likely far from all before it.
 
     Each is the best of a few drawn with chances as the squared distance to the nearest one so far. Arthur and
@@ -59,7 +61,7 @@ def far_apart(rows: NDArray[np.float32], size: int, rng: np.random.Generator, po
 
     >>> from isotrope.compute.threads import open_pool
     >>> with open_pool() as pool:
-    ...     start = far_apart(np.float32([[0], [0], [9], [9]]), 3, np.random.default_rng(0), pool)
+    ...     start = choose_far_apart(np.float32([[0], [0], [9], [9]]), 3, np.random.default_rng(0), pool)
     >>> sorted(start.ravel().tolist())
     [0.0, 9.0]
     """
@@ -87,7 +89,7 @@ def _squared_distances(
     return np.where(distances > _ALIKE * sums_of_two, distances, 0.0)
 
 
-def kmeans(
+def fit_kmeans(
     rows: NDArray[np.float32],
     size: int,
     rng: np.random.Generator,
@@ -101,18 +103,18 @@ def kmeans(
 
     >>> from isotrope.compute.threads import open_pool
     >>> with open_pool() as pool:
-    ...     centroids = kmeans(np.float32([[0], [1], [9], [10]]), 2, np.random.default_rng(0), pool)
+    ...     centroids = fit_kmeans(np.float32([[0], [1], [9], [10]]), 2, np.random.default_rng(0), pool)
     >>> sorted(centroids.ravel().tolist())
     [0.5, 9.5]
     """
     centroids = rows[rng.choice(len(rows), size, replace=False)] if start is None else start
     cells = np.full(len(rows), -1)
     for _ in range(iterations):
-        before, cells = cells, nearest(rows, centroids, pool)
+        before, cells = cells, find_nearest(rows, centroids, pool)
         if np.array_equal(before, cells):
             break
         counts = np.bincount(cells, minlength=size)
-        means = sums(rows, cells[None], size, pool) / np.maximum(counts, 1)[:, None]
+        means = sum_cells(rows, cells[None], size, pool) / np.maximum(counts, 1)[:, None]
         centroids = _refill(means, counts, rng).astype(np.float32)
     return centroids
 

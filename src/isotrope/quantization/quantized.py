@@ -1,11 +1,11 @@
-"""Rows written as sums of codewords: what every quantizer returns."""
+"""Rows before and after quantization: centred and scaled, and written as sums of codewords."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,7 @@ class Quantized:
 
     def reconstruct(self) -> Floats:
         """The rows as the codebooks give them back, (n, d)."""
-        return self.mean + sums_of_codewords(self.codebooks, self.codes.T)
+        return self.mean + sum_codewords(self.codebooks, self.codes.T)
 
     def errors(self, rows: NDArray[Any]) -> Floats:
         """‖x − x'‖ of each of the rows that were quantized, (n,), in float64 about the mean."""
@@ -71,14 +71,48 @@ class Quantized:
         lengths = np.empty(len(self))
         for start in range(0, len(self), _BLOCK):
             part = slice(start, start + _BLOCK)
-            sums = sums_of_codewords(self.codebooks, self.codes[part].T)
+            sums = sum_codewords(self.codebooks, self.codes[part].T)
             lengths[part] = np.linalg.norm((rows[part] - self.mean) - sums, axis=1)
         return lengths
 
 
-def sums_of_codewords(codebooks: NDArray[Float], codes: Codes) -> NDArray[Float]:
+def sum_codewords(codebooks: NDArray[Float], codes: Codes) -> NDArray[Float]:
     """Σ_m codebooks[m, codes[m]], (n, d), for codebooks (M, k, d) and codes (M, n)."""
     total: NDArray[Float] = codebooks[0, codes[0]]
     for m in range(1, len(codebooks)):
         total += codebooks[m, codes[m]]
     return total
+
+
+class CentredRows(NamedTuple):
+    """Rows = mean + scale · values.
+
+    values: (n, d) in float32, none beyond ±1, so that no product overflows. mean: (d,). scale: a power of two, so
+    that nothing is rounded by it.
+    """
+
+    values: NDArray[np.float32]
+    mean: Floats
+    scale: float
+
+
+def centre_rows(rows: NDArray[np.floating[Any]]) -> CentredRows:
+    """Centre and scale rows, (n, d): a common mean far beyond the spread would cost float32 products their digits.
+
+    >>> values, mean, scale = centre_rows(np.array([[1e6 + 3.0], [1e6 - 3.0]]))
+    >>> values.tolist(), mean.tolist(), scale
+    ([[0.75], [-0.75]], [1000000.0], 4.0)
+    """
+    # The mean in the rows' own type: rows that are close to it lose nothing when it is taken off.
+    mean = rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
+    offsets = rows - mean
+    scale = find_power_of_two(offsets)
+    return CentredRows(
+        (offsets / rows.dtype.type(scale)).astype(np.float32, copy=False), mean.astype(np.float64), scale
+    )
+
+
+def find_power_of_two(values: NDArray[np.floating[Any]]) -> float:
+    """The smallest power of two that none of the values is beyond; 1 where all are zero."""
+    largest = max(float(values.max()), -float(values.min()))
+    return float(2.0 ** np.ceil(np.log2(largest))) if largest else 1.0

@@ -38,32 +38,32 @@ class Search:
         self.m, self.k, d = codebooks.shape
         words = codebooks.reshape(self.m * self.k, d)
         products = 2 * (words @ words.T).reshape(self.m, self.k, self.m, self.k)
-        self.turned = self._array(-2 * words.T)
-        self.squares = self._array(np.einsum("ij,ij->i", words, words))
-        self.pairs = self._array(products.transpose(0, 2, 1, 3))  # (M, M, k, k): two codebooks, a code in each
+        self.turned = self._to_array(-2 * words.T)
+        self.squares = self._to_array(np.einsum("ij,ij->i", words, words))
+        self.pairs = self._to_array(products.transpose(0, 2, 1, 3))  # (M, M, k, k): two codebooks, a code in each
 
     def refine(self, rows: NDArray[np.float32], codes: Codes, rounds: int, rng: np.random.Generator) -> Codes:
         """Codes, (M, n), at least as good for rows, (n, d), as those given.
 
         Sweep from the codes given, then `rounds` times from the best so far with most codes changed at random.
         """
-        single = self._array(rows) @ self.turned
+        single = self._to_array(rows) @ self.turned
         single += self.squares
-        best = self._array(codes.copy())
+        best = self._to_array(codes.copy())
         self._sweep(best, single)
-        least = self._cost(best, single)
+        least = self._compute_cost(best, single)
         for _ in range(rounds):
-            trial = self._changed(best, rng)
+            trial = self._perturb(best, rng)
             self._sweep(trial, single)
-            cost = self._cost(trial, single)
+            cost = self._compute_cost(trial, single)
             best = self.xp.where(cost < least, trial, best)
             least = self.xp.minimum(cost, least)
         return np.asarray(best if self.device is None else best.cpu().numpy())
 
-    def _changed(self, codes: Any, rng: np.random.Generator) -> Any:
+    def _perturb(self, codes: Any, rng: np.random.Generator) -> Any:
         """Codes after M random places of each row, some perhaps more than once, have got random values."""
         change = rng.random(codes.shape, dtype=np.float32) > (1 - 1 / self.m) ** self.m
-        return self.xp.where(self._array(change), self._array(rng.integers(0, self.k, codes.shape)), codes)
+        return self.xp.where(self._to_array(change), self._to_array(rng.integers(0, self.k, codes.shape)), codes)
 
     def _sweep(self, codes: Any, single: Any) -> None:
         """Put the best codeword of each codebook, given those of the others, into codes, one codebook at a time."""
@@ -83,20 +83,20 @@ class Search:
         else:
             self.xp.index_select(table, 0, codes, out=out)
 
-    def _cost(self, codes: Any, single: Any) -> Any:
+    def _compute_cost(self, codes: Any, single: Any) -> Any:
         """‖x − x'‖² − ‖x‖² of each row, (n,)."""
         places = np.arange(self.m)[:, None] * self.k + np.arange(len(single)) * (self.m * self.k)
-        cost = self.xp.take(single, codes + self._array(places)).sum(0)
+        cost = self.xp.take(single, codes + self._to_array(places)).sum(0)
         one, other = np.triu_indices(self.m, 1)
-        table = self._array((one * self.m + other)[:, None] * self.k)
+        table = self._to_array((one * self.m + other)[:, None] * self.k)
         return cost + self.xp.take(self.pairs, (table + codes[one]) * self.k + codes[other]).sum(0)
 
-    def _array(self, values: NDArray[Any]) -> Any:
+    def _to_array(self, values: NDArray[Any]) -> Any:
         values = np.ascontiguousarray(values)
         return values if self.device is None else self.xp.as_tensor(values, device=self.device)
 
 
-def gpu() -> str | None:
+def find_gpu() -> str | None:
     """The torch device of a GPU, None where there is none or no torch."""
     if find_spec("torch") is None:
         return None

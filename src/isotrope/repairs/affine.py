@@ -49,13 +49,17 @@ class Map(Protocol):
 class Affine:
     """x -> (x − shift) @ weight + offset, (n, d) -> (n, k).
 
-    shift: (d,). weight: (d, k). offset: (k,), zeros unless given; with it, inverses and compositions are exact too.
+    Args:
+        shift: (d,).
+        weight: (d, k).
+        offset: (k,), zeros unless given; with it, inverses and compositions are exact too.
 
-    >>> half = Affine([1.0, 1.0], np.eye(2) / 2)
-    >>> half(np.array([[3.0, 5.0]])).tolist()
-    [[1.0, 2.0]]
-    >>> half.then(half.inverse())(np.array([[3.0, 5.0]])).tolist()
-    [[3.0, 5.0]]
+    Examples:
+        >>> half = Affine([1.0, 1.0], np.eye(2) / 2)
+        >>> half(np.array([[3.0, 5.0]])).tolist()
+        [[1.0, 2.0]]
+        >>> half.then(half.inverse())(np.array([[3.0, 5.0]])).tolist()
+        [[3.0, 5.0]]
     """
 
     shift: Vector

@@ -18,11 +18,16 @@ from isotrope.statistics import Moments
 class AllButTheTop(LinearRepair):
     """(x − μ)(I − U_D U_Dᵀ), U_D the top D principal directions of the centred rows.
 
-    n_directions: D, by default ⌈d/100⌉; 0 only takes the mean away. Paper: Mu and Viswanath 2018.
+    Args:
+        n_directions: D, by default ⌈d/100⌉; 0 only takes the mean away.
 
-    >>> rows = np.array([[9.0, 1.0], [-9.0, 1.0], [0.0, -2.0]])
-    >>> AllButTheTop(1).fit_transform(rows).tolist()
-    [[0.0, 1.0], [0.0, 1.0], [0.0, -2.0]]
+    References:
+        Mu and Viswanath 2018.
+
+    Examples:
+        >>> rows = np.array([[9.0, 1.0], [-9.0, 1.0], [0.0, -2.0]])
+        >>> AllButTheTop(1).fit_transform(rows).tolist()
+        [[0.0, 1.0], [0.0, 1.0], [0.0, -2.0]]
     """
 
     def __init__(self, n_directions: int | None = None) -> None:

@@ -20,8 +20,12 @@ class Centering(LinearRepair):
 
     The scaled form is not affine in x (it is in u), so it has no `affine_`; it has an exact inverse all the same.
 
-    >>> Centering().fit_transform(np.array([[1.0, 2.0], [3.0, 6.0]])).tolist()
-    [[-1.0, -2.0], [1.0, 2.0]]
+    Args:
+        scaled: whether the mean of the directions is taken away, times the row's length, and not the mean of the rows.
+
+    Examples:
+        >>> Centering().fit_transform(np.array([[1.0, 2.0], [3.0, 6.0]])).tolist()
+        [[-1.0, -2.0], [1.0, 2.0]]
     """
 
     def __init__(self, *, scaled: bool = False) -> None:

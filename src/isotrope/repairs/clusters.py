@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from isotrope.compute.arrays import check_finite, check_width, is_tensor, to_float64, to_matrix
 from isotrope.compute.threads import open_pool, slice_rows
 from isotrope.errors import InputError
-from isotrope.quantization.centring import centred
-from isotrope.quantization.kmeans import far_apart, kmeans, nearest
-from isotrope.quantization.quantized import Codes
+from isotrope.quantization.kmeans import choose_far_apart, find_nearest, fit_kmeans
+from isotrope.quantization.quantized import Codes, centre_rows
 from isotrope.repairs.repair import repair
 from isotrope.repairs.row_repair import RowRepair
 from isotrope.statistics.saved_arrays import refuse_unless, require, require_counts
@@ -100,7 +99,7 @@ def _find_nearest(rows: NDArray[np.floating[Any]], centroids: Matrix) -> Codes:
     """Which of the centroids, (k, d), is nearest to each of the rows, (n,)."""
     shift = centroids.mean(axis=0)  # a common mean far beyond the spread would cost digits
     with open_pool() as pool:
-        cells = [nearest(rows[part] - shift, centroids - shift, pool) for part in slice_rows(len(rows), _ROWS)]
+        cells = [find_nearest(rows[part] - shift, centroids - shift, pool) for part in slice_rows(len(rows), _ROWS)]
     found: Codes = np.concatenate([np.empty(0, np.int64), *cells])
     return found
 
@@ -120,10 +119,10 @@ def fit_clusters(rows: NDArray[np.floating[Any]], clusters: int, directions: int
     Fewer clusters come back where fewer rows differ.
     """
     rng = np.random.default_rng(seed)
-    values, mean, scale = centred(rows)
+    values, mean, scale = centre_rows(rows)
     with open_pool() as pool:
-        start = far_apart(values, clusters, rng, pool)
-        centroids = mean + scale * kmeans(values, len(start), rng, pool, _ITERATIONS, start).astype(np.float64)
+        start = choose_far_apart(values, clusters, rng, pool)
+        centroids = mean + scale * fit_kmeans(values, len(start), rng, pool, _ITERATIONS, start).astype(np.float64)
     centroids = centroids[np.unique(_find_nearest(rows, centroids))]  # those that hold a row
     of = _find_nearest(rows, centroids)
     means = np.empty_like(centroids)
@@ -156,17 +155,22 @@ def find_strongest_directions(offsets: Matrix, most: int, size: float) -> Matrix
 class ClusterIsotropy(RowRepair[Clusters]):
     """Rows clustered by k-means, each cluster less its mean and its strongest principal directions.
 
-    Rajaee and Pilehvar 2021, A cluster-based approach for improving isotropy in contextual embedding space. New rows
-    belong to the nearest centroid. There is no inverse. A cluster of too few rows to have more directions than are
-    taken out becomes zero where it was fitted, and is warned of.
+    New rows belong to the nearest centroid. There is no inverse. A cluster of too few rows to have more directions than
+    are taken out becomes zero where it was fitted, and is warned of.
 
-    clusters: at most, fewer where fewer rows differ. directions: taken out of each cluster, at most its rank. seed: of
-    the start of k-means.
+    Args:
+        clusters: at most, fewer where fewer rows differ.
+        directions: taken out of each cluster, at most its rank.
+        seed: of the start of k-means.
 
-    >>> rows = np.random.default_rng(0).normal(size=(200, 8)) + np.repeat([[0.0], [50.0]], 100, axis=0)
-    >>> repaired = ClusterIsotropy(clusters=2, directions=1).fit(rows).transform(rows)
-    >>> bool(abs(repaired[:100].mean(axis=0)).max() < 1e-9), int(np.linalg.matrix_rank(repaired[:100]))
-    (True, 7)
+    References:
+        Rajaee and Pilehvar 2021, A cluster-based approach for improving isotropy in contextual embedding space.
+
+    Examples:
+        >>> rows = np.random.default_rng(0).normal(size=(200, 8)) + np.repeat([[0.0], [50.0]], 100, axis=0)
+        >>> repaired = ClusterIsotropy(clusters=2, directions=1).fit(rows).transform(rows)
+        >>> bool(abs(repaired[:100].mean(axis=0)).max() < 1e-9), int(np.linalg.matrix_rank(repaired[:100]))
+        (True, 7)
     """
 
     _kind = Clusters

@@ -204,21 +204,28 @@ def _load_step(arrays: Mapping[str, NDArray[Any]], start: str, rank: int) -> Ste
 class Flow(RowRepair[FlowMap]):
     """An invertible map, trained by maximum likelihood, under which the rows become a standard normal.
 
-    Li, Zhou, He, Wang, Yang and Li 2020, On the sentence embeddings from pre-trained language models (BERT-flow);
-    Kingma and Dhariwal 2018 (Glow): steps of actnorm, an invertible linear map (LU) and an affine coupling. It starts
-    as the Gaussian fitted to the rows, so that training finds what is not Gaussian, and keeps the epoch at which rows
-    held out are likeliest. Directions in which the rows do not spread are scaled as the weakest in which they do. Rows
-    of one column can only be standardized. Training needs torch, applying does not.
+    Each step is actnorm, an invertible linear map (LU) and an affine coupling. It starts as the Gaussian fitted to the
+    rows, so that training finds what is not Gaussian, and keeps the epoch at which rows held out are likeliest.
+    Directions in which the rows do not spread are scaled as the weakest in which they do. Rows of one column can only
+    be standardized. Training needs torch, applying does not. It trains on one core, in less than a minute for 20,000
+    rows of 384 columns.
 
-    steps: of the flow. hidden: width of the couplings' networks. epochs: passes over the rows at most; it stops when
-    the likelihood held out rises no more. seed: of the rows held out, their order and the start. It trains on
-    one core, in less than a minute for 20,000 rows of 384 columns.
+    Args:
+        steps: of the flow.
+        hidden: width of the couplings' networks.
+        epochs: passes over the rows at most; it stops when the likelihood held out rises no more.
+        seed: of the rows held out, their order and the start.
 
-    >>> rows = np.random.default_rng(0).normal(size=(300, 4)) ** 3 + 5.0
-    >>> flow = Flow(steps=2, hidden=16, epochs=2).fit(rows)
-    >>> image = flow.transform(rows)
-    >>> bool(abs(flow.inverse_transform(image) - rows).max() < 1e-9)
-    True
+    References:
+        Li, Zhou, He, Wang, Yang and Li 2020, On the sentence embeddings from pre-trained language models (BERT-flow);
+        Kingma and Dhariwal 2018 (Glow).
+
+    Examples:
+        >>> rows = np.random.default_rng(0).normal(size=(300, 4)) ** 3 + 5.0
+        >>> flow = Flow(steps=2, hidden=16, epochs=2).fit(rows)
+        >>> image = flow.transform(rows)
+        >>> bool(abs(flow.inverse_transform(image) - rows).max() < 1e-9)
+        True
     """
 
     _kind = FlowMap

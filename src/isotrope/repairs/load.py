@@ -25,7 +25,10 @@ _WORDS = {"true": True, "false": False, "none": None}
 def load_repair(folder: str | Path, *, width: int | None = None, model: str | None = None) -> Repair:
     """The repair that `save` wrote.
 
-    width: of the rows that it is for; another is refused. model: whose rows it is for; another is warned of.
+    Args:
+        folder: where it was saved.
+        width: of the rows that it is for; another is refused.
+        model: whose rows it is for; another is warned of.
     """
     facts, arrays = saved.read(folder)
     try:

@@ -38,11 +38,18 @@ _ADVICE = {
 def soft_decay(values: Vector, alpha: float, form: str = "shifted") -> Vector:
     """f(x) = −ln(1 − α(x + α))/α of singular values, before the largest is put back in its place; x itself at α = 0.
 
-    form: "paper" (the formula; below a = −α it is negative, below a − 1/a undefined), "clipped" (never negative) or
-    "shifted" (f − f(0), for 0 < a < 1). Paper: Yan et al. 2022, Eq. 2.
+    Args:
+        values: singular values.
+        alpha: α, how strongly they are bent.
+        form: "paper" (the formula; below a = −α it is negative, below a − 1/a undefined), "clipped" (never negative) or
+            "shifted" (f − f(0), for 0 < a < 1).
 
-    >>> soft_decay(np.array([0.6, 5.0]), -0.6, "paper").round(12).tolist() == [0.0, round(np.log(3.64) / 0.6, 12)]
-    True
+    References:
+        Yan et al. 2022, Eq. 2.
+
+    Examples:
+        >>> soft_decay(np.array([0.6, 5.0]), -0.6, "paper").round(12).tolist() == [0.0, round(np.log(3.64) / 0.6, 12)]
+        True
     """
     a = -alpha
     if a < _NOTHING:
@@ -54,19 +61,27 @@ def soft_decay(values: Vector, alpha: float, form: str = "shifted") -> Vector:
 class SoftDecay(LinearRepair):
     """X V diag(K·f(σ)/σ) Vᵀ for uncentred rows X = U Σ Vᵀ, K such that the largest singular value is kept.
 
-    alpha: how strongly it bends, below 0. form: see `soft_decay`. reference_rows: None bends the singular values of
-    the rows as they are, which grow with their number, as the paper does; r bends σ·√(r/n), alike for any n. tolerance:
-    singular values at or below this share of the largest stay zero, by default max(n, d) times float64's epsilon; what
-    the accumulated products cannot tell from zero does so in any case. Directions in which no row lies become zero.
-    Directions above it that are weaker than the rounding of the rows' storage type are left alone: their gain is 1.
-    normalize: divide rows by their length first, at fit and at transform. Paper: Yan et al. 2022, which uses the form
-    "paper".
+    Directions in which no row lies become zero. Directions that are weaker than the rounding of the rows' storage type
+    are left alone: their gain is 1.
 
-    >>> rows = np.diag([8.0, 4.0, 1.0])
-    >>> np.diag(SoftDecay(alpha=-0.6).fit_transform(rows)).round(2).tolist()
-    [8.0, 5.82, 2.47]
-    >>> np.diag(SoftDecay(alpha=-0.6, form="paper").fit_transform(rows)).round(2).tolist()
-    [8.0, 5.25, 1.02]
+    Args:
+        alpha: how strongly it bends, below 0.
+        form: "shifted", "clipped" or "paper", see `soft_decay`.
+        reference_rows: None bends the singular values of the rows as they are, which grow with their number, as the
+            paper does; r bends σ·√(r/n), alike for any n.
+        tolerance: singular values at or below this share of the largest stay zero, by default max(n, d) times
+            float64's epsilon; what the accumulated products cannot tell from zero does so in any case.
+        normalize: divide rows by their length first, at fit and at transform.
+
+    References:
+        Yan et al. 2022, which uses the form "paper".
+
+    Examples:
+        >>> rows = np.diag([8.0, 4.0, 1.0])
+        >>> np.diag(SoftDecay(alpha=-0.6).fit_transform(rows)).round(2).tolist()
+        [8.0, 5.82, 2.47]
+        >>> np.diag(SoftDecay(alpha=-0.6, form="paper").fit_transform(rows)).round(2).tolist()
+        [8.0, 5.25, 1.02]
     """
 
     def __init__(
@@ -144,12 +159,17 @@ def search_alpha(
 ) -> SoftDecay:
     """The fitted SoftDecay with the highest score, of several alphas, from one pass over the rows.
 
-    score: of a fitted repair, higher is better. Measure it on data that are not reported on afterwards: the paper chose
-    on its test sets. Alphas outside their domain are passed over. parameters: the other ones of `SoftDecay`.
+    Args:
+        X: rows, as for `fit`.
+        score: of a fitted repair, higher is better. Measure it on data that are not reported on afterwards: the paper
+            chose on its test sets.
+        alphas: those to compare; what is outside the domain is passed over.
+        parameters: the other ones of `SoftDecay`.
 
-    >>> rows = np.random.default_rng(0).normal(size=(99, 4)) + 1.0
-    >>> search_alpha(rows, lambda found: -abs(found.alpha + 0.5)).alpha
-    -0.4
+    Examples:
+        >>> rows = np.random.default_rng(0).normal(size=(99, 4)) + 1.0
+        >>> search_alpha(rows, lambda found: -abs(found.alpha + 0.5)).alpha
+        -0.4
     """
     collected = collect(X, of_unit_rows=bool(parameters.get("normalize", False)))
     best: tuple[float, SoftDecay] | None = None

@@ -18,15 +18,21 @@ FORMS = ("pca", "zca")
 class Whitening(LinearRepair):
     """(x − μ) U S^{−s/2}, U S Uᵀ the covariance (over n − 1): afterwards it is S^{1−s}, the identity at strength s = 1.
 
-    n_components: only the first k directions, each with its largest coordinate positive. strength: s in [0, 1]. form:
-    "pca" gives k columns, "zca" turns them back into the rows' own coordinates, U_k S_k^{−s/2} U_kᵀ. tolerance:
-    variances at or below this share of the largest are dropped; without one, those that rounding cannot tell from zero.
-    Directions above it that are weaker than the rounding of the rows' storage type get the gain of the strongest one.
-    Papers: Su et al. 2021, Huang et al. 2021.
+    Args:
+        n_components: only the first k directions, each with its largest coordinate positive.
+        strength: s in [0, 1].
+        form: "pca" gives k columns, "zca" turns them back into the rows' own coordinates, U_k S_k^{−s/2} U_kᵀ.
+        tolerance: variances at or below this share of the largest are dropped; without one, those that rounding cannot
+            tell from zero. Directions above it that are weaker than the rounding of the rows' storage type get the
+            gain of the strongest one.
 
-    >>> rows = np.random.default_rng(0).normal(size=(50, 3)) @ np.diag([9.0, 1.0, 0.1])
-    >>> np.cov(Whitening().fit_transform(rows).T).round(6).tolist() == np.eye(3).tolist()
-    True
+    References:
+        Su et al. 2021, Huang et al. 2021.
+
+    Examples:
+        >>> rows = np.random.default_rng(0).normal(size=(50, 3)) @ np.diag([9.0, 1.0, 0.1])
+        >>> np.cov(Whitening().fit_transform(rows).T).round(6).tolist() == np.eye(3).tolist()
+        True
     """
 
     def __init__(

@@ -97,17 +97,25 @@ def before_after(
 ) -> BeforeAfter:
     """Every measure before and after a fitted repair, and what old cosine cut-offs become.
 
-    X: rows (n, d), files, or a source of one layer, read once; or the summary that a scan has left of one. Without, the
-    rows that a linear repair was fitted on, of which only the moments are known. measures: groups or names; by default
-    all that such rows have, and `lsds`. What follows from mean and covariance goes through the map exactly, whatever
-    the number of rows; what needs each row's new length is taken on `sample` rows and their images. progress: called
-    with how many measures are done.
+    What follows from mean and covariance goes through the map exactly, whatever the number of rows; what needs each
+    row's new length is taken on sampled rows and their images.
 
-    >>> from isotrope import Centering
-    >>> rows = np.random.default_rng(0).normal(size=(500, 4)) + 1.0
-    >>> table = before_after(Centering().fit(rows), rows, "drift_share,mean_cosine")
-    >>> [(c.measure, round(c.before, 2), abs(round(c.after, 2)), c.by) for c in table.changes]
-    [('drift_share', 0.49, 0.0, 'moments'), ('mean_cosine', 0.49, 0.0, 'sample')]
+    Args:
+        repair: a fitted repair.
+        X: rows (n, d), files, or a source of one layer, read once; or the summary that a scan has left of one. Without,
+            the rows that a linear repair was fitted on, of which only the moments are known.
+        measures: groups or names; by default all that such rows have, and `lsds`.
+        cutoffs: cosines whose counterparts after the repair are wanted.
+        sample: rows that are sampled.
+        seed: of the sample and of the pairs.
+        progress: called with how many measures are done.
+
+    Examples:
+        >>> from isotrope import Centering
+        >>> rows = np.random.default_rng(0).normal(size=(500, 4)) + 1.0
+        >>> table = before_after(Centering().fit(rows), rows, "drift_share,mean_cosine")
+        >>> [(c.measure, round(c.before, 2), abs(round(c.after, 2)), c.by) for c in table.changes]
+        [('drift_share', 0.49, 0.0, 'moments'), ('mean_cosine', 0.49, 0.0, 'sample')]
     """
     affine = repair.map_ if isinstance(repair.map_, Affine) else None
     if X is None:

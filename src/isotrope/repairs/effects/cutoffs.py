@@ -40,12 +40,16 @@ class Cutoff:
 def translate(image: Image, cutoffs: Sequence[float] = CUTOFFS, *, pairs: int = PAIRS, seed: int = 0) -> list[Cutoff]:
     """New cut-offs at the same quantile of the cosines of pairs, each pair before and after a repair.
 
-    image: rows and what the repair made of them. pairs: at most about so many are looked at; all where there are fewer,
-    otherwise each row with as many others, which the seed chooses.
+    Args:
+        image: rows and what the repair made of them.
+        cutoffs: cosines, −1 to 1.
+        pairs: at most about so many are looked at; all where there are fewer, otherwise each row with as many others.
+        seed: chooses the pairs.
 
-    >>> rows = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]])
-    >>> [(c.before, round(c.after, 2), c.pairs) for c in translate(Image.of(rows, rows - [0.9, 0.0]), [0.5])]
-    [(0.5, 0.71, 3)]
+    Examples:
+        >>> rows = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]])
+        >>> [(c.before, round(c.after, 2), c.pairs) for c in translate(Image.of(rows, rows - [0.9, 0.0]), [0.5])]
+        [(0.5, 0.71, 3)]
     """
     if odd := [c for c in cutoffs if not -1.0 <= c <= 1.0]:
         raise InputError(f"the cosine cut-off {odd[0]} is not between −1 and 1; give cosines.")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotrope.integrations.truncated_model import drop_blocks
+from isotrope.integrations.transformer_module import drop_blocks
 from isotrope.sources.models.hidden_states import hidden_states
 from isotrope.sources.models.load import Loaded, load
 from testkit.models import ONE_STACK, save_model
