@@ -46,7 +46,7 @@ def test_every_table_is_there_as_csv_json_and_page(tmp_path: Path) -> None:
     page = (tmp_path / "s/study.html").read_text()
     assert "Numbers of org/two" in page
     assert '<td class="number">0</td><td class="number">0.25</td>' in page
-    assert re.search(r"otherwise than the paper says.*One is not so\..*\(one, Fig\. 1\)", page, re.DOTALL)
+    assert re.search(r"Results that contradict the paper.*One is not so\..*\(one, Fig\. 1\)", page, re.DOTALL)
     assert 'href="parts/two/numbers.csv"' in page
     whole = json.loads((tmp_path / "s/study.json").read_text())
     assert [claim["part"] for claim in whole["claims"]] == ["one", "org/two"]

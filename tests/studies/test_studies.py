@@ -18,8 +18,8 @@ from isotrope.sources.input import Input
 from isotrope.studies import all_studies
 from isotrope.studies.anisotropy import anisotropy
 from isotrope.studies.norm_variance import norm_variance
-from isotrope.studies.norm_variance.claims import trade_off_claims
-from isotrope.studies.norm_variance.layer_norms import layer_norms
+from isotrope.studies.norm_variance.claims import judge_trade_off
+from isotrope.studies.norm_variance.layer_norms import find_layer_norms
 from isotrope.studies.result import Study
 from isotrope.studies.uniformity import uniformity
 from isotrope.studies.uniformity.published import MISPRINTS
@@ -88,20 +88,20 @@ def test_a_layer_whose_types_do_not_vary_is_not_the_best() -> None:
     names = ("variance_on_mean_slope", "variance_on_mean_r2", "squared_norm_variation")
     frame = pd.DataFrame({name + end: [math.nan, -0.2, -0.1] for name in names for end in ("", "_low", "_high")})
     frame = frame.assign(layer=[0, 1, 2], variance_on_mean_slope=[0.0, -0.2, -0.1])
-    slope, r2, _ = trade_off_claims(frame, post_norm=False)
+    slope, r2, _ = judge_trade_off(frame, post_norm=False)
     assert "lowest slope of V on M is -0.200" in slope.text
     assert "highest R² of V on M is -0.100" in r2.text
 
 
 def test_norms_of_layers(model: str, tmp_path: Path) -> None:
     loaded = Input(model=model, device="cpu").load()
-    found = layer_norms(loaded)
+    found = find_layer_norms(loaded)
     assert list(found) == [0, 1, 2, 3]
     norm = loaded.model.encoder.layer[1].output.LayerNorm
     parts = [float((p.detach() ** 2).sum()) for p in (norm.weight, norm.bias)]
     assert found[2].predicted == pytest.approx(sum(parts), rel=1e-6)
     llama = Input(model=str(save_model(tmp_path / "llama", "llama")), device="cpu").load()
-    assert list(layer_norms(llama)) == [3]  # only the last is behind a norm
+    assert list(find_layer_norms(llama)) == [3]  # only the last is behind a norm
 
 
 def test_anisotropy(model: str, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import torch
 from isotrope.sources.models.hidden_states import hidden_states
 from isotrope.sources.models.load import load
 from isotrope.studies.anisotropy.biased_block import Inputs, apply_bias, find_fixed_points
-from isotrope.studies.anisotropy.claims import block_claims
+from isotrope.studies.anisotropy.claims import judge_block
 from isotrope.studies.transformer_block import TransformerBlock, has_plain_scores, make_fresh_block, take_block
 from testkit.models import save_model
 
@@ -91,14 +91,14 @@ def test_mean_query_is_the_query_of_the_mean_and_so_are_keys(records: list[dict[
 def test_what_the_paper_says_of_queries_and_keys(records: list[dict[str, Any]]) -> None:
     """They grow with the bias; at initialisation x has mean 0, and so has Wx, whose cosines then are 0 on average."""
     frame = pd.DataFrame(records).assign(block="fresh")
-    said = {claim.text: claim for claim in block_claims(frame, 128) if claim.where == "Fig. 8"}
+    said = {claim.text: claim for claim in judge_block(frame, 128) if claim.where == "Fig. 8"}
     grows = [claim.outcome for text, claim in said.items() if "grows" in text]
     assert grows == ["agrees", "agrees"]
     (alike,) = (claim for text, claim in said.items() if "without a bias" in text)
     assert alike.outcome == "contradicts"
     assert abs(alike.ours) < 0.02
     falling = frame.assign(key_norm=frame["key_norm"].to_numpy()[::-1])
-    assert [c.outcome for c in block_claims(falling, 128) if "norm of keys" in c.text] == ["contradicts"]
+    assert [c.outcome for c in judge_block(falling, 128) if "norm of keys" in c.text] == ["contradicts"]
 
 
 def test_without_a_crossing_there_is_no_fixed_point(block: TransformerBlock) -> None:

@@ -19,17 +19,17 @@ def _escape(text: str) -> str:
     return escape(escape_controls(text))
 
 
-def _fixed_decimals(count: int) -> Callable[[float], str]:
+def _make_formatter(count: int) -> Callable[[float], str]:
     """A function that formats numbers with so many decimals, and zero without a sign."""
     return lambda value: f"{round(value, count) + 0.0:.{count}f}"
 
 
 #: Columns of the table: measure, heading, and how its numbers are formatted.
 _COLUMNS = (
-    ("mean_cosine", "mean cosine", _fixed_decimals(3)),
-    ("drift_share", "drift share", _fixed_decimals(3)),
-    ("isoscore", "IsoScore", _fixed_decimals(3)),
-    ("effective_rank_eigenvalues", "effective rank", _fixed_decimals(1)),
+    ("mean_cosine", "mean cosine", _make_formatter(3)),
+    ("drift_share", "drift share", _make_formatter(3)),
+    ("isoscore", "IsoScore", _make_formatter(3)),
+    ("effective_rank_eigenvalues", "effective rank", _make_formatter(1)),
 )
 
 #: The most layers or readings that are shown.

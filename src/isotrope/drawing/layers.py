@@ -51,7 +51,7 @@ def draw_curve(
 
 def label_layers(axes: Axes, layers: Sequence[int | str], names: dict[str, str] | None = None) -> None:
     """Name the layers on the horizontal axis, or every few of them where there are many."""
-    ticks = _spread(len(layers), _ON_AXIS)
+    ticks = _select_evenly(len(layers), _ON_AXIS)
     shown = [(names or {}).get(str(layers[i]), str(layers[i])) for i in ticks]
     rotated = max(map(len, shown), default=0) > 3
     axes.set_xticks(ticks, shown, rotation=45 if rotated else 0, ha="right" if rotated else "center")
@@ -75,7 +75,7 @@ def add_layer_bar(figure: Figure, axes: Any, names: Sequence[str]) -> None:
 
     edges = [i - 0.5 for i in range(len(names) + 1)]
     colours = ListedColormap(layer_colours(len(names)))
-    ticks = _spread(len(names), _ON_BAR)
+    ticks = _select_evenly(len(names), _ON_BAR)
     bar = figure.colorbar(ScalarMappable(BoundaryNorm(edges, len(names)), colours), ax=axes, ticks=ticks, pad=0.02)
     bar.ax.set_yticklabels([names[i] for i in ticks])
     bar.ax.tick_params(length=0, labelsize=SMALL)
@@ -84,6 +84,6 @@ def add_layer_bar(figure: Figure, axes: Any, names: Sequence[str]) -> None:
     bar.set_label("layer")
 
 
-def _spread(count: int, most: int) -> list[int]:
+def _select_evenly(count: int, most: int) -> list[int]:
     """At most so many numbers below `count`, evenly spaced from 0."""
     return list(range(0, count, -(-count // most) or 1))

@@ -74,7 +74,7 @@ def limit_axes(
     """Set limits that a few far points cannot stretch, mark where these lie by triangles, and say which they are.
 
     Args:
-        axes: on which the points were drawn.
+        axes: the axes of the points.
         x: of the points, (k,).
         y: of the points, (k,).
         names: of the points; without them the note says how many there are and how far they reach.
@@ -94,7 +94,7 @@ def limit_axes(
     if equal:
         widths = [max(widths)] * 2
         axes.set_aspect("equal", adjustable="box")
-    limits = [_limits_around(*seen, width) for seen, width in zip(ranges, widths, strict=True)]
+    limits = [_compute_limits(*seen, width) for seen, width in zip(ranges, widths, strict=True)]
     if equal or not is_inside(x, ranges[0]).all():
         axes.set_xlim(*limits[0])
     if equal or not is_inside(y, ranges[1]).all():
@@ -103,7 +103,7 @@ def limit_axes(
     far = np.flatnonzero(out)
     _mark_far_points(axes, x[far], y[far], *limits)
     return _format_note(
-        far[np.argsort(-_distance_outside(x, y, ranges)[far], kind="stable")], x, y, names, letters, unit
+        far[np.argsort(-_compute_distance(x, y, ranges)[far], kind="stable")], x, y, names, letters, unit
     )
 
 
@@ -119,7 +119,7 @@ def write_note(axes: Axes, note: str) -> None:
         axes.set_title("\n".join(filter(None, [axes.get_title(), fill(note, width)])), fontsize=SMALL)
 
 
-def _limits_around(low: float, high: float, width: float) -> tuple[float, float]:
+def _compute_limits(low: float, high: float, width: float) -> tuple[float, float]:
     """Limits of a given width and a margin around the middle of a range."""
     half = (0.5 + _MARGIN) * width or 0.5
     return (low + high) / 2 - half, (low + high) / 2 + half
@@ -141,7 +141,7 @@ def _mark_far_points(
             axes.plot(at_x[there], at_y[there], marker, color=BLUE, alpha=0.6, markersize=4, clip_on=False, zorder=5)
 
 
-def _distance_outside(x: Vector, y: Vector, ranges: Ranges) -> Vector:
+def _compute_distance(x: Vector, y: Vector, ranges: Ranges) -> Vector:
     """How far points lie outside, in widths of the ranges."""
     parts = []
     for values, (low, high) in zip((x, y), ranges, strict=True):

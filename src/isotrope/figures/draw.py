@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from isotrope.drawing.style import use_style
 from isotrope.errors import InputError, StoreError, Undefined
-from isotrope.figures.layer_curves import measure_figure
+from isotrope.figures.layer_curves import make_measure_figure
 from isotrope.figures.record import FIGURES, FigureRecord
 from isotrope.figures.run_data import RunData
 from isotrope.measures import MEASURES, get
@@ -32,7 +32,7 @@ def find_figure(name: str) -> FigureRecord:
     if name in FIGURES:
         return FIGURES.get(name)
     with suppress(InputError):
-        return measure_figure(get(name))
+        return make_measure_figure(get(name))
     known = dict.fromkeys([*FIGURES.names(), *MEASURES.names()])
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "isotrope figure --list names them."

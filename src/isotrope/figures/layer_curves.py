@@ -140,7 +140,7 @@ def draw_norm_variance_layers(run: RunData, figure: Figure) -> None:
             legend.remove()
 
 
-def measure_figure(m: Measure) -> FigureRecord:
+def make_measure_figure(m: Measure) -> FigureRecord:
     """The figure of any measure over the layers; Figs. 1 to 4 of Godey et al. 2023 with the mean cosine."""
 
     def draw(run: RunData, figure: Figure) -> None:

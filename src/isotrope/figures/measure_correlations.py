@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from isotrope.figures.record import MARBUT, register_figure
 from isotrope.measures import get
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from isotrope.figures.run_data import RunData
@@ -23,7 +25,7 @@ _FEWEST = 4
 #: Measures whose names fit on a page.
 _MOST = 48
 
-#: Numbers that fit beside each other below the matrix.
+#: Numbers that fit below the matrix.
 _NUMBERED = 24
 
 #: Height of one of the matrix's lines, in inches.
@@ -42,22 +44,38 @@ _LINE = 0.14
 )
 def draw_measure_correlations(run: RunData, figure: Figure) -> None:
     """A matrix of colours, violet for opposite, brown for alike; columns go by the numbers of the rows."""
-    names, values = _changing(run)
-    matrix = np.corrcoef(values)
+    names, values = _select_measures(run)
+    figure.set_figheight(0.6 + _LINE * len(names))
+    label, every = f"correlation over {len(run.layers)} layers", -(-len(names) // _NUMBERED)
+    axes = draw_matrix(figure, np.asarray(np.corrcoef(values)), names, label, shrink=0.5, every=every)
+    axes.set_xlabel("measure, by its number")
+
+
+def draw_matrix(
+    figure: Figure, matrix: NDArray[np.float64], names: Sequence[str], label: str, *, shrink: float, every: int = 1
+) -> Axes:
+    """Draw a matrix of correlations, with numbered names for its rows and numbers for its columns.
+
+    Args:
+        figure: an empty figure.
+        matrix: (k, k), from -1 to 1.
+        names: of the rows.
+        label: of the colour bar.
+        shrink: the height of the colour bar as a share of that of the matrix.
+        every: number only every so many columns.
+    """
     axes = figure.subplots()
     axes.grid(False)
     image = axes.imshow(matrix, cmap=DIVERGING, vmin=-1, vmax=1, aspect="auto")
-    figure.set_figheight(0.6 + _LINE * len(names))
     axes.set_yticks(range(len(names)), [f"{name}  {i}" for i, name in enumerate(names, start=1)])
-    places = range(0, len(names), -(-len(names) // _NUMBERED))
-    axes.set_xticks(places, [str(i + 1) for i in places])
-    axes.set_xlabel("measure, by its number")
+    ticks = range(0, len(names), every)
+    axes.set_xticks(ticks, [str(i + 1) for i in ticks])
     axes.tick_params(length=0, labelsize=SMALL)
-    bar = figure.colorbar(image, ax=axes, pad=0.02, shrink=0.5, label=f"correlation over {len(run.layers)} layers")
-    bar.outline.set_visible(False)
+    figure.colorbar(image, ax=axes, pad=0.02, shrink=shrink, label=label).outline.set_visible(False)
+    return axes
 
 
-def _changing(run: RunData) -> tuple[list[str], NDArray[np.float64]]:
+def _select_measures(run: RunData) -> tuple[list[str], NDArray[np.float64]]:
     """The measures that the figure shows, and their values (k, layers)."""
     if len(run.layers) < _FEWEST:
         raise InputError(

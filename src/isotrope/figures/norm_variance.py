@@ -14,12 +14,18 @@ from isotrope.figures.token_scatter import draw_trend, label_points, select_toke
 from isotrope.measures.token_window import regression
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from isotrope.figures.run_data import RunData
 
 #: Bars of a histogram, and layers whose outlines can be told apart.
 _BARS, _LAYERS = 40, 7
+
+
+def _label_axes(run: RunData, axes: Axes) -> None:
+    axes.set_xlabel(f"M, squared norm of the mean (layer {run.layer_name(run.layer)})")
+    axes.set_ylabel("V, variance")
 
 
 @register_figure(
@@ -38,8 +44,7 @@ def draw_norm_variance(run: RunData, figure: Figure) -> None:
     axes = figure.subplots()
     types = run.token_types(run.layer)
     draw_trend(axes, types.m, types.v, size=5, names=types.token, letters=("M", "V"))
-    axes.set_xlabel(f"M, squared norm of the mean (layer {run.layer_name(run.layer)})")
-    axes.set_ylabel("V, variance")
+    _label_axes(run, axes)
 
 
 @register_figure(
@@ -66,8 +71,7 @@ def draw_norm_variance_tokens(run: RunData, figure: Figure) -> None:
     axes.scatter(types.m[chosen], types.v[chosen], s=12, color=BLUE, zorder=3)
     note = limit_axes(axes, types.m, types.v, types.token, letters=("M", "V"), unit="types")
     write_note(axes, note)
-    axes.set_xlabel(f"M, squared norm of the mean (layer {run.layer_name(run.layer)})")
-    axes.set_ylabel("V, variance")
+    _label_axes(run, axes)
     if note:
         near = [is_inside(values, compute_robust_range(values)) for values in (types.m, types.v)]
         chosen = chosen[(near[0] & near[1])[chosen]]

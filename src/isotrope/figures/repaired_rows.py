@@ -27,7 +27,7 @@ _TSNE_ROWS, _LSDS_ROWS = 1_000, 2_000
     page=True,
     shows=(
         "t-SNE of sampled rows of one layer by cosine: as they are, whitened, and after SoftDecay with its default α; "
-        "coloured by the rows' place in their sequence where they have one."
+        "coloured by the rows' position in their sequence where they have one."
     ),
     answers=f"{YAN}, Figs. 4 and 7",
     needs=("statistics", "sample"),
@@ -60,7 +60,7 @@ def draw_tsne(run: RunData, figure: Figure) -> None:
         top = float(np.quantile(position, 0.95))
         for axes in panels:
             axes.collections[0].set_clim(0, top)
-        bar = figure.colorbar(points, ax=panels, pad=0.01, label="place in the sequence")
+        bar = figure.colorbar(points, ax=panels, pad=0.01, label="position in the sequence")
         bar.outline.set_visible(False)
 
 

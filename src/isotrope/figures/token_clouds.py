@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from isotrope.figures.run_data import RunData
 
-#: Occurrences of one type that are drawn at most.
+#: The most occurrences of one type.
 _OCCURRENCES = 100
 
 

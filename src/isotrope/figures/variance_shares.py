@@ -1,4 +1,4 @@
-"""What the squared length of tokens is made of, layer by layer: the common mean, the word, the context."""
+"""The parts of the squared length of tokens, layer by layer: the common mean, the word, the context."""
 
 from __future__ import annotations
 

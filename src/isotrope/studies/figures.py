@@ -60,7 +60,7 @@ def make_figure(
     return StudyFigure(name, title, draw)
 
 
-def layer_figure(
+def make_layer_figure(
     name: str, title: str, frame: pd.DataFrame, by: str, column: str, label: str, *, width: float = COLUMN
 ) -> StudyFigure:
     """Make a figure of one line over the layers for each value of the column `by`.

@@ -21,10 +21,10 @@ _FIRST, _WHOLE = 10, 60
 _WIDE = 300
 
 _MEANINGS: dict[Outcome, str] = {
-    "contradicts": "What came out otherwise than the paper says",
-    "misprint": "What the paper prints and its own data contradict",
-    "agrees": "What came out as the paper says",
-    "note": "To know beside it",
+    "contradicts": "Results that contradict the paper",
+    "misprint": "Misprints: numbers that the paper's own data contradict",
+    "agrees": "Results that agree with the paper",
+    "note": "Notes",
 }
 
 

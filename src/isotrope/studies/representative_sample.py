@@ -56,18 +56,18 @@ def draw_samples(texts: Sequence[str], count: int = SEQUENCES, *, seed: int = 0)
     """Ten random samples of so many of the texts, the one nearest to all of them first (Fig. 2)."""
     if len(texts) < count:
         raise InputError(f"the text has {len(texts):,} different sequences of 3 to 50 words, expected {count:,}.")
-    whole = _frequencies(texts)
+    whole = _count_frequencies(texts)
     samples = []
     for number in range(SAMPLES):
         chosen = np.sort(np.random.default_rng([seed, number]).choice(len(texts), size=count, replace=False))
         sample = [texts[i] for i in chosen]
-        words, pairs, lengths = _frequencies(sample)
-        near = _distance(words, whole[0]), _distance(pairs, whole[1]), _distance(lengths, whole[2])
+        words, pairs, lengths = _count_frequencies(sample)
+        near = _total_variation(words, whole[0]), _total_variation(pairs, whole[1]), _total_variation(lengths, whole[2])
         samples.append(TextSample(sample, *near))
     return sorted(samples, key=lambda sample: sample.distance)
 
 
-def _frequencies(texts: Sequence[str]) -> tuple[Counter[str], Counter[tuple[str, str]], Counter[int]]:
+def _count_frequencies(texts: Sequence[str]) -> tuple[Counter[str], Counter[tuple[str, str]], Counter[int]]:
     words: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
     lengths: Counter[int] = Counter()
@@ -79,7 +79,7 @@ def _frequencies(texts: Sequence[str]) -> tuple[Counter[str], Counter[tuple[str,
     return words, pairs, lengths
 
 
-def _distance(one: Counter[T], other: Counter[T]) -> float:
+def _total_variation(one: Counter[T], other: Counter[T]) -> float:
     """Total variation: half the sum of the differences of the shares."""
     here, there = sum(one.values()), sum(other.values())
     return sum(abs(one[key] / here - other[key] / there) for key in one.keys() | other.keys()) / 2

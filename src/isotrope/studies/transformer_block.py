@@ -222,7 +222,7 @@ def _split_heads(rows: Any, heads: int) -> Any:
 
 
 def has_plain_scores(seen: Activations) -> bool:
-    """Whether the scores are QKᵀ/√d_k and nothing else: no mask, no rotation by place."""
+    """Whether the scores are QKᵀ/√d_k and nothing else: no mask, no rotation by position."""
     if seen.scores is None or seen.query is None or seen.query.shape != seen.key.shape:
         return False
     product = seen.query @ seen.key.transpose(1, 2) / seen.query.shape[-1] ** 0.5

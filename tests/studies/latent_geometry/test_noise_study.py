@@ -17,11 +17,10 @@ from isotrope.finetuning import task_training as glue_training
 from isotrope.finetuning.glue import evaluate_glue
 from isotrope.sources.models.load import load
 from isotrope.studies.latent_geometry import latent_geometry
-from isotrope.studies.latent_geometry.changed_models import add_weight_noise, list_cases
+from isotrope.studies.latent_geometry.changed_models import add_weight_noise, list_cases, sort_levels
 from isotrope.studies.latent_geometry.measures import compute_measures
 from isotrope.studies.latent_geometry.noise_results import compare_levels, compare_models
 from isotrope.studies.latent_geometry.published import TABLE_2
-from isotrope.studies.latent_geometry.study import _sort_levels
 from testkit.models import save_model, texts
 from testkit.small_glue import write_task
 
@@ -218,7 +217,7 @@ def test_no_levels_and_unknown_tasks_are_refused(model: str, data: Path, tmp_pat
 
 
 def test_levels_are_taken_in_order_and_once() -> None:
-    assert _sort_levels([0.2, 0.0, 0.2]) == [0.0, 0.2]
+    assert sort_levels([0.2, 0.0, 0.2]) == [0.0, 0.2]
 
 
 def test_rows_that_are_all_alike_have_no_quantized_measures() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from isotrope.sources.batch import Rows
 from isotrope.statistics import Sample, block
-from isotrope.studies.uniformity.rank_bound import rank_bound
+from isotrope.studies.uniformity.rank_bound import compute_rank_bound
 
 
 def test_distances_are_those_to_the_projection() -> None:
@@ -15,7 +15,7 @@ def test_distances_are_those_to_the_projection() -> None:
     rows = rng.normal(size=(20, 6)) @ np.diag([9.0, 4, 2, 1, 0.5, 0.2])
     sample = Sample.empty(6, 100)
     sample.add(block(rows, Rows(np.repeat(np.arange(2, dtype=np.uint64), 10))))
-    found = {row["directions"]: row for row in rank_bound(sample)}
+    found = {row["directions"]: row for row in compute_rank_bound(sample)}
     distances, bounds = [], []
     for part in (rows[:10], rows[10:]):
         values, vectors = np.linalg.eigh(part.T @ part)
@@ -35,4 +35,4 @@ def test_one_row_off_a_line_meets_the_bound() -> None:
     rows[3, 1] = 1.0
     sample = Sample.empty(3, 100)
     sample.add(block(rows, Rows(np.zeros(4, np.uint64))))
-    assert rank_bound(sample)[0]["tightest"] == pytest.approx(1.0)
+    assert compute_rank_bound(sample)[0]["tightest"] == pytest.approx(1.0)

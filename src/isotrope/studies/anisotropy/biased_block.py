@@ -39,7 +39,7 @@ class Inputs:
 
     @classmethod
     def draw(cls, block: TransformerBlock, sequences: int, length: int, seed: int, direction: int) -> Inputs:
-        """Rows drawn alike from the raw table; seeds choose the rows and the direction."""
+        """Draw rows of the raw table; the seeds choose the rows and the direction."""
         import torch
 
         rng, other = (np.random.default_rng([kind, number]) for kind, number in ((0, seed), (1, direction)))
@@ -67,7 +67,7 @@ def find_fixed_points(block: TransformerBlock, inputs: Inputs, records: Sequence
         def gap(norm: float, here: str = here, there: str = there) -> float:
             rows = (inputs.rows + norm * inputs.direction).flatten(0, 1)
             out = np.concatenate([block(one + norm * inputs.direction).output.numpy() for one in inputs.rows])
-            facts = _lengths("input", rows.numpy()) | _lengths("output", out)
+            facts = _measure_lengths("input", rows.numpy()) | _measure_lengths("output", out)
             return facts[here] - facts[there]
 
         found[name] = _find_root(gap, gaps)
@@ -87,26 +87,26 @@ def _measure_at(block: TransformerBlock, inputs: Inputs, norm: float) -> dict[st
     every = [block(rows) for rows in given]
     x, out = given.flatten(0, 1).numpy(), np.concatenate([seen.output.numpy() for seen in every])
     record: dict[str, Any] = {"bias_norm": norm}
-    record |= _lengths("input", x) | _lengths("output", out)
+    record |= _measure_lengths("input", x) | _measure_lengths("output", out)
     record |= {f"{name}_cosine": get("mean_cosine")(rows) for name, rows in (("input", x), ("output", out))}
-    record |= _mean_records([_scores(seen) for seen in every])
-    record |= _mean_records([_sharpness(seen.softmax, "softmax") for seen in every])
-    record |= _heads(every, "query") | _heads(every, "key")
-    record |= _mean_errors(block, every)
-    record |= _mean_records(
-        [_without_term(block, seen, rows, bias) for seen, rows in zip(every, inputs.rows, strict=True)]
+    record |= _average([_measure_scores(seen) for seen in every])
+    record |= _average([_measure_sharpness(seen.softmax, "softmax") for seen in every])
+    record |= _measure_heads(every, "query") | _measure_heads(every, "key")
+    record |= _measure_mean_errors(block, every)
+    record |= _average(
+        [_measure_without_term(block, seen, rows, bias) for seen, rows in zip(every, inputs.rows, strict=True)]
     )
     return record
 
 
-def _lengths(name: str, rows: NDArray[np.floating[Any]]) -> dict[str, float]:
+def _measure_lengths(name: str, rows: NDArray[np.floating[Any]]) -> dict[str, float]:
     """Mean of norms and norm of mean of rows (n, d)."""
     norms = np.linalg.norm(rows.astype(np.float64), axis=1)
     mean = np.linalg.norm(rows.mean(axis=0, dtype=np.float64))
     return {f"{name}_norm": float(norms.mean()), f"{name}_mean_norm": float(mean)}
 
 
-def _scores(seen: Activations) -> dict[str, float]:
+def _measure_scores(seen: Activations) -> dict[str, float]:
     """Fig. 7: where the scores before the softmax lie; those that a mask hides are left out."""
     if seen.scores is None:
         return {"score_mean": math.nan, "score_deviation": math.nan}
@@ -116,7 +116,7 @@ def _scores(seen: Activations) -> dict[str, float]:
     return {"score_mean": float(values.mean()), "score_deviation": float(values.std())} | quantiles
 
 
-def _sharpness(softmax: Any, name: str) -> dict[str, float]:
+def _measure_sharpness(softmax: Any, name: str) -> dict[str, float]:
     """Figs. 9 and 10: largest, median and smallest weight of each position, and of the whole sequence."""
     if softmax is None:
         return {}
@@ -131,7 +131,7 @@ def _sharpness(softmax: Any, name: str) -> dict[str, float]:
     }
 
 
-def _heads(every: Sequence[Activations], name: str) -> dict[str, float]:
+def _measure_heads(every: Sequence[Activations], name: str) -> dict[str, float]:
     """Fig. 8: mean norm and mean cosine of queries or keys, each head apart, then averaged."""
     import torch
 
@@ -143,7 +143,7 @@ def _heads(every: Sequence[Activations], name: str) -> dict[str, float]:
     return {f"{name}_norm": float(np.mean(norms)), f"{name}_cosine": float(np.mean(cosines))}
 
 
-def _mean_errors(block: TransformerBlock, every: Sequence[Activations]) -> dict[str, float]:
+def _measure_mean_errors(block: TransformerBlock, every: Sequence[Activations]) -> dict[str, float]:
     """How far E(Q) is from W_Q x̄ + b_Q, and E(K) from W_K x̄ + b_K, as shares of their lengths: the paper's Eq. 1."""
     import torch
 
@@ -165,7 +165,7 @@ def _mean_errors(block: TransformerBlock, every: Sequence[Activations]) -> dict[
     return errors
 
 
-def _without_term(block: TransformerBlock, seen: Activations, rows: Any, bias: Any) -> dict[str, float]:
+def _measure_without_term(block: TransformerBlock, seen: Activations, rows: Any, bias: Any) -> dict[str, float]:
     """The sharpness of the softmax without bᵀAx, the only part of the scores with b that differs between keys.
 
     (x + b)ᵀA(y + b) = xᵀAy + bᵀAy + terms that are the same for all keys y. Only where queries and keys are made of
@@ -180,9 +180,9 @@ def _without_term(block: TransformerBlock, seen: Activations, rows: Any, bias: A
     if projected is None or of_bias is None:
         return dict.fromkeys(names, math.nan)
     term = (of_bias[0] @ projected[1].transpose(1, 2)) / seen.query.shape[-1] ** 0.5  # (h, 1, t)
-    return _sharpness((seen.scores - term).softmax(-1), "no_bAx")
+    return _measure_sharpness((seen.scores - term).softmax(-1), "no_bAx")
 
 
-def _mean_records(records: Sequence[dict[str, float]]) -> dict[str, float]:
+def _average(records: Sequence[dict[str, float]]) -> dict[str, float]:
     """The mean of each number over the sequences."""
     return {key: float(np.mean([record[key] for record in records])) for key in records[0]}

@@ -26,19 +26,19 @@ _FLAT = 1e-3
 _ALIKE = 0.2
 
 
-def drift_claims(model: str, modality: str, layers: pd.DataFrame, drift: pd.DataFrame) -> list[Claim]:
+def judge_drift(model: str, modality: str, layers: pd.DataFrame, drift: pd.DataFrame) -> list[Claim]:
     """Whether some layer is anisotropic, for speech whether all are, and whether drift goes with it."""
     worst = layers.iloc[int(layers["mean_cosine"].to_numpy().argmax())]
     found = bool(worst["mean_cosine"] > _ALIKE)
     text = f"the highest mean cosine of {model} is {worst['mean_cosine']:.3f}, in layer {worst['layer']}"
-    said = "the paper finds some anisotropic layer in almost every transformer"
-    claims = [Claim.judge(found, f"{text}; {said}.", "Figs. 1 to 4", worst["mean_cosine"])]
+    paper = "the paper finds some anisotropic layer in almost every transformer"
+    claims = [Claim.judge(found, f"{text}; {paper}.", "Figs. 1 to 4", worst["mean_cosine"])]
     if modality == "audio":
         least = layers.iloc[int(layers["mean_cosine"].to_numpy().argmin())]
         text = f"the lowest mean cosine of {model} is {least['mean_cosine']:.3f}, in layer {least['layer']}"
-        said = "the paper finds at least 0.2 in every layer of every model of speech"
+        paper = "the paper finds at least 0.2 in every layer of every model of speech"
         holds = bool(least["mean_cosine"] >= _ALIKE)
-        claims.append(Claim.judge(holds, f"{text}; {said}.", "Fig. 3", least["mean_cosine"], _ALIKE))
+        claims.append(Claim.judge(holds, f"{text}; {paper}.", "Fig. 3", least["mean_cosine"], _ALIKE))
     rho, p, usual = (float(drift[name].iloc[0]) for name in ("spearman", "spearman_p", "spearman_p_asymptotic"))
     if math.isfinite(rho):
         text = (
@@ -50,7 +50,7 @@ def drift_claims(model: str, modality: str, layers: pd.DataFrame, drift: pd.Data
     return claims
 
 
-def block_claims(frame: pd.DataFrame, width: int | None) -> list[Claim]:
+def judge_block(frame: pd.DataFrame, width: int | None) -> list[Claim]:
     """Norms, cosines and sharpness of one block under a bias.
 
     Args:
@@ -74,12 +74,12 @@ def block_claims(frame: pd.DataFrame, width: int | None) -> list[Claim]:
     levels = ", ".join(f"{n:g}" for n in frame[~above]["bias_norm"])
     text = f"{name}: the output cosine is above the input cosine at {above.sum()} of {len(frame)} norms of the bias"
     text += f", not at {levels}" if levels else ""
-    said = "the paper: slightly higher at every level"
-    claims.append(Claim.judge(bool(above.all()), f"{text}; {said}.", "Fig. 6a"))
-    return claims + _growth_claims(name, frame) + _sharpness_claims(name, frame)
+    paper = "the paper: slightly higher at every level"
+    claims.append(Claim.judge(bool(above.all()), f"{text}; {paper}.", "Fig. 6a"))
+    return claims + _judge_growth(name, frame) + _judge_sharpness(name, frame)
 
 
-def _growth_claims(name: str, frame: pd.DataFrame) -> list[Claim]:
+def _judge_growth(name: str, frame: pd.DataFrame) -> list[Claim]:
     """Whether the mean output, queries and keys grow with the bias, and are alike without one."""
     claims = []
     for column, what, where in (
@@ -100,12 +100,12 @@ def _growth_claims(name: str, frame: pd.DataFrame) -> list[Claim]:
     if first["bias_norm"] == 0 and all(map(math.isfinite, both)):
         text = f"{name}: without a bias queries have a mean cosine of {both[0]:.3f} and keys of {both[1]:.3f}"
         alike = min(both) > _ALIKE
-        said = "the paper: anisotropic even then"
-        claims.append(Claim.judge(alike, f"{text}; {said}.", "Fig. 8", min(both)))
+        paper = "the paper: anisotropic even then"
+        claims.append(Claim.judge(alike, f"{text}; {paper}.", "Fig. 8", min(both)))
     return claims
 
 
-def _sharpness_claims(name: str, frame: pd.DataFrame) -> list[Claim]:
+def _judge_sharpness(name: str, frame: pd.DataFrame) -> list[Claim]:
     """How much sharper the softmax becomes, with and without the term bᵀAx."""
     first, last = frame.iloc[0], frame.iloc[-1]
     if not math.isfinite(first.get("softmax_max", math.nan)):
@@ -126,7 +126,7 @@ def _sharpness_claims(name: str, frame: pd.DataFrame) -> list[Claim]:
     return claims
 
 
-def fixed_point_claims(fixed: pd.DataFrame, width: int | None) -> list[Claim]:
+def judge_fixed_points(fixed: pd.DataFrame, width: int | None) -> list[Claim]:
     """Where blocks leave the norm as it is."""
     claims = []
     for row in fixed.to_dict("records"):
@@ -138,12 +138,12 @@ def fixed_point_claims(fixed: pd.DataFrame, width: int | None) -> list[Claim]:
             continue
         expected = math.sqrt(width * (1 - INITIAL**2))
         near = abs(norms - expected) <= _NEAR
-        said = f"expected √(d(1 − {INITIAL}²)) = {expected:.2f} for a fresh block"
-        claims.append(Claim.judge(near, f"{text}; {said}.", "Section 4.2", norms, expected))
+        paper = f"expected √(d(1 − {INITIAL}²)) = {expected:.2f} for a fresh block"
+        claims.append(Claim.judge(near, f"{text}; {paper}.", "Section 4.2", norms, expected))
     return claims
 
 
-def length_claims(model: str, fixed: pd.DataFrame, lengths: pd.Series[float]) -> list[Claim]:
+def judge_lengths(model: str, fixed: pd.DataFrame, lengths: pd.Series[float]) -> list[Claim]:
     """Whether fixed points are within ten times the lengths of the model's rows in each layer."""
     low, high = float(lengths.min()), float(lengths.max())
     claims = []
@@ -160,7 +160,7 @@ def length_claims(model: str, fixed: pd.DataFrame, lengths: pd.Series[float]) ->
     return claims
 
 
-def sign_claims(frame: pd.DataFrame) -> list[Claim]:
+def judge_signs(frame: pd.DataFrame) -> list[Claim]:
     """Whether scores move to either side."""
     up = int((frame["score_mean"] > 0).sum())
     text = f"under a bias the mean score is positive in {up} of {len(frame)} draws of initialisation and direction"

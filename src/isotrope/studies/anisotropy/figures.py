@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def layers_figure(every: pd.DataFrame) -> StudyFigure:
+def make_layers_figure(every: pd.DataFrame) -> StudyFigure:
     """Figs. 1 to 4: mean cosine by depth (0 to 1), one line for each model."""
     return make_figure("layers", "Mean cosine of rows by depth, one line for each model.", partial(_draw_layers, every))
 
@@ -35,7 +35,7 @@ def _draw_layers(every: pd.DataFrame, figure: Figure) -> None:
     axes.legend()
 
 
-def block_figures(name: str, frame: pd.DataFrame) -> list[StudyFigure]:
+def make_block_figures(name: str, frame: pd.DataFrame) -> list[StudyFigure]:
     """Figs. 6 to 10 for each block of a table: norms and cosines, scores, queries and keys, weights of the softmax."""
     figures = []
     for number, (block, rows) in enumerate(frame.groupby("block", sort=False)):

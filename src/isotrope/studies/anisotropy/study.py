@@ -14,13 +14,13 @@ from isotrope.runs.saved_statistics import saved_summary
 from isotrope.sources.models.modality import WORDS
 from isotrope.studies.anisotropy.biased_block import LENGTH, NORMS, SEQUENCES, Inputs, apply_bias, find_fixed_points
 from isotrope.studies.anisotropy.claims import (
-    block_claims,
-    drift_claims,
-    fixed_point_claims,
-    length_claims,
-    sign_claims,
+    judge_block,
+    judge_drift,
+    judge_fixed_points,
+    judge_lengths,
+    judge_signs,
 )
-from isotrope.studies.anisotropy.figures import block_figures, layers_figure
+from isotrope.studies.anisotropy.figures import make_block_figures, make_layers_figure
 from isotrope.studies.figures import run_figures
 from isotrope.studies.options import CommonOptions, Options, layer_readings
 from isotrope.studies.result import Claim, Study, Table
@@ -120,13 +120,13 @@ def _measure_layers(options: Options, model: str) -> Results:
     ]
     return Results(
         tables,
-        drift_claims(model, options.modality(model), frame, drift),
+        judge_drift(model, options.modality(model), frame, drift),
         run_figures(options.run_folder(model), ["mean_cosine", "drift"]),
     )
 
 
 def _join_layers(options: Options) -> Results:
-    """Figs. 1 to 4: the layers of all models beside each other, by their depth from 0 to 1."""
+    """Figs. 1 to 4: the layers of all models together, by their depth from 0 to 1."""
     import pandas as pd
 
     parts = []
@@ -135,7 +135,7 @@ def _join_layers(options: Options) -> Results:
         depth = [i / max(len(frame) - 1, 1) for i in range(len(frame))]
         parts.append(frame[["layer", "mean_cosine", "low", "high"]].assign(model=model, depth=depth))
     every = pd.concat(parts, ignore_index=True)
-    return Results([Table("layers", "Mean cosine by layer of all models", every)], (), [layers_figure(every)])
+    return Results([Table("layers", "Mean cosine by layer of all models", every)], (), [make_layers_figure(every)])
 
 
 def _centred_cosine(options: Options, model: str, layer: Any) -> float:
@@ -153,7 +153,7 @@ def _measure_fresh_block(options: Options, width: int) -> Results:
 
 
 def _measure_blocks(options: Options, model: str, numbers: Sequence[int] | None) -> Results:
-    """The same for blocks of a model, and their fixed points beside the lengths of the model's own rows."""
+    """The same for blocks of a model, and their fixed points compared with the lengths of the model's own rows."""
     sequences, length, norms = _QUICK if options.quick else _TRAINED
     if (modality := options.modality(model)) != "text":
         text = (
@@ -168,7 +168,7 @@ def _measure_blocks(options: Options, model: str, numbers: Sequence[int] | None)
         return Results((), [Claim("note", str(error), "Section 4")])
     results = _measure_under_bias("trained", options, blocks, sequences, length, norms, None)
     lengths = load_part(options.folder, f"{model} layers").tables[0].frame["rms_norm"].astype(float)
-    return results._replace(claims=[*results.claims, *length_claims(model, results.tables[1].frame, lengths)])
+    return results._replace(claims=[*results.claims, *judge_lengths(model, results.tables[1].frame, lengths)])
 
 
 def _measure_under_bias(
@@ -198,8 +198,8 @@ def _measure_under_bias(
             fixed,
         ),
     ]
-    claims = [claim for block in blocks for claim in block_claims(frame[frame["block"] == block.name], width)]
-    return Results(tables, [*claims, *fixed_point_claims(fixed, width)], block_figures(f"{name}_block", frame))
+    claims = [claim for block in blocks for claim in judge_block(frame[frame["block"] == block.name], width)]
+    return Results(tables, [*claims, *judge_fixed_points(fixed, width)], make_block_figures(f"{name}_block", frame))
 
 
 def _measure_signs(options: Options, width: int) -> Results:
@@ -217,4 +217,4 @@ def _measure_signs(options: Options, width: int) -> Results:
             rows.append({"initialisation": options.seed + draw, "direction": direction} | chosen)
     frame = pd.DataFrame(rows)
     title = f"Mean score of fresh blocks under a bias of {_SIGN_NORM:g}, by initialisation and direction"
-    return Results([Table("signs", title, frame)], sign_claims(frame))
+    return Results([Table("signs", title, frame)], judge_signs(frame))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.sources.models.load import Loaded
+from isotrope.studies.options import to_file_name
 from isotrope.studies.transformer_block import find_blocks
 
 #: Noise on all weights of the blocks, N(0, 1) as in the paper, which correlations and regressions are over.
@@ -26,7 +27,7 @@ SHUFFLED, FOREIGN, UNTRAINED = "shuffled embeddings", "foreign embeddings", "unt
 #: Another checkpoint as it is.
 CHECKPOINT = "checkpoint"
 
-#: Models that are not made by noise, on which regressions are tried.
+#: Models that are not made by noise, on which regressions are tested.
 OTHERS = (SHUFFLED, FOREIGN, UNTRAINED, CHECKPOINT)
 
 _SMALL_DEVIATION = 0.02
@@ -77,6 +78,46 @@ class Case:
             return loaded
         deviation = _SMALL_DEVIATION if self.kind == SMALL else 1.0
         return add_weight_noise(loaded, self.level, self.seed, deviation=deviation, block=self.block)
+
+
+def sort_levels(levels: Sequence[float]) -> list[float]:
+    """Sort the shares of noise, without duplicates."""
+    for level in levels:
+        if not 0.0 <= level <= 1.0:
+            raise InputError(f"the share of noise is {level:g}, expected 0 to 1.")
+    return sorted(set(levels))
+
+
+def match_checkpoints(models: Sequence[str], others: Sequence[str], load: Callable[[str], Loaded]) -> dict[str, str]:
+    """Match each other checkpoint to the model of the same type and width.
+
+    Args:
+        models: the models that are changed.
+        others: checkpoints that are used unchanged.
+        load: loads a model by name.
+
+    Returns:
+        The matching model of each checkpoint.
+    """
+    if len({to_file_name(name) for name in (*models, *others)}) < len(models) + len(others):
+        raise InputError(
+            f"the checkpoints {', '.join(others)} do not all have names of their own; rename or drop some."
+        )
+    by_shape = {_model_shape(load(name)): name for name in reversed(models)}
+    matches = {}
+    for other in others:
+        shape = _model_shape(load(other))
+        if shape not in by_shape:
+            raise InputError(
+                f"{other} is of another kind or width than {', '.join(models)}, so that no regression is for it; "
+                "name a checkpoint like one of the models."
+            )
+        matches[other] = by_shape[shape]
+    return matches
+
+
+def _model_shape(loaded: Loaded) -> tuple[str, int]:
+    return str(loaded.model.config.model_type), int(loaded.model.config.hidden_size)
 
 
 def list_cases(levels: Sequence[float], seeds: Sequence[int], blocks: int, *, foreign: bool = False) -> list[Case]:

@@ -19,7 +19,7 @@ NEAR = 0.001 + 1e-9
 FEWEST = 6
 
 
-def noise_claim(model: str, weights: pd.DataFrame) -> Claim:
+def judge_noise(model: str, weights: pd.DataFrame) -> Claim:
     """Whether the mean score falls with the share of noise on the weights (Fig. 1)."""
     rho = rank_correlation(weights["level"], weights["glue"])
     scored = int(weights["glue"].count())
@@ -32,7 +32,7 @@ def noise_claim(model: str, weights: pd.DataFrame) -> Claim:
     return Claim.judge(rho < -0.5, text, "Fig. 1", rho, -1.0)
 
 
-def correlation_claims(correlated: pd.DataFrame) -> list[Claim]:
+def judge_correlations(correlated: pd.DataFrame) -> list[Claim]:
     """Whether measures of our noisy models correlate with the mean score as in the paper (Table 2)."""
     claims = []
     for model, of_model in correlated.groupby("model", sort=False):
@@ -56,7 +56,7 @@ def correlation_claims(correlated: pd.DataFrame) -> list[Claim]:
     return claims
 
 
-def skill_claims(fitted: pd.DataFrame, guesses: dict[str, float], models: pd.DataFrame) -> list[Claim]:
+def judge_skill(fitted: pd.DataFrame, guesses: dict[str, float], models: pd.DataFrame) -> list[Claim]:
     """Whether regressions on noisy models predict those that are changed otherwise."""
     single = fitted[fitted["regression"].isin([f"{name} + architecture" for name in TABLE_2])].dropna(subset=["mse"])
     count = int(models["other"].sum())
@@ -72,7 +72,7 @@ def skill_claims(fitted: pd.DataFrame, guesses: dict[str, float], models: pd.Dat
     return [Claim("note", text, "Fig. 5", float(best["mse"]), guesses["training mean"])]
 
 
-def patchiness_claims(frame: pd.DataFrame) -> list[Claim]:
+def judge_patchiness(frame: pd.DataFrame) -> list[Claim]:
     """R² of the regressions on point patchiness (Fig. 4)."""
     by = frame.set_index("regression")["r2"]
     claims = []
@@ -85,7 +85,7 @@ def patchiness_claims(frame: pd.DataFrame) -> list[Claim]:
     return claims
 
 
-def published_skill_claims(frame: pd.DataFrame, guesses: dict[str, float]) -> list[Claim]:
+def judge_published_skill(frame: pd.DataFrame, guesses: dict[str, float]) -> list[Claim]:
     """Whether the published regressions predict the 13 other models better than their mean."""
     single = frame[frame["regression"].isin([f"{name} + architecture" for name in TABLE_2])]
     best = single.iloc[int(single["mse"].to_numpy().argmin())]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from isotrope.drawing.style import COLOURS, DIVERGING, GREY, ORANGE, PAGE, SMALL
+from isotrope.drawing.style import COLOURS, GREY, ORANGE, PAGE, SMALL
+from isotrope.figures.measure_correlations import draw_matrix
 from isotrope.studies.figures import StudyFigure, make_figure
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _COLUMNS = 4
 
 
-def noise_figure(every: pd.DataFrame) -> StudyFigure:
+def make_noise_figure(every: pd.DataFrame) -> StudyFigure:
     """Fig. 1: score against the share of noise. every: kind, level, glue, one row for each changed model."""
     return make_figure("noise", "Mean score by share of noise on the weights (Fig. 1).", partial(_draw_noise, every))
 
@@ -31,13 +32,13 @@ def _draw_noise(every: pd.DataFrame, figure: Figure) -> None:
             axes.plot(median.index, 100 * median, color=colour, linewidth=0.9)
     axes.set_xscale("symlog", linthresh=0.01)
     axes.set_xlim(left=-0.001)
-    axes.xaxis.set_major_formatter("{x:g}")  # what a scale like this writes by itself is not drawn as text
+    axes.xaxis.set_major_formatter("{x:g}")  # the default of this scale is not text
     axes.set_xlabel("share of noise")
     axes.set_ylabel("mean score × 100")
     axes.legend()
 
 
-def measures_figure(models: pd.DataFrame, measures: list[str]) -> StudyFigure:
+def make_measures_figure(models: pd.DataFrame, measures: list[str]) -> StudyFigure:
     """Figs. 3, 5, 6 and 9 to 11: every measure against the score.
 
     models: architecture, other (not made by noise), glue and the measures, one row for each model.
@@ -63,7 +64,7 @@ def _draw_measures(models: pd.DataFrame, measures: list[str], figure: Figure) ->
     figure.legend(loc="outside lower center", ncols=len(names))
 
 
-def residuals_figure(residuals: pd.DataFrame) -> StudyFigure:
+def make_residuals_figure(residuals: pd.DataFrame) -> StudyFigure:
     """Fig. 4: residuals without and with the architecture."""
     title = "Residuals of the regressions on point patchiness, without and with the architecture (Fig. 4)."
     return make_figure("residuals", title, partial(_draw_residuals, residuals), width=PAGE, height=2.2)
@@ -82,25 +83,17 @@ def _draw_residuals(residuals: pd.DataFrame, figure: Figure) -> None:
     figure.legend(loc="outside lower center", ncols=3)
 
 
-def matrix_figure(matrix: pd.DataFrame) -> StudyFigure:
+def make_matrix_figure(matrix: pd.DataFrame) -> StudyFigure:
     """Fig. 8: which measures go together. matrix: measure, and a column for each."""
     title = "Pearson's r between the measures (Fig. 8); columns go by the numbers of the rows."
     return make_figure("matrix", title, partial(_draw_matrix, matrix), width=PAGE, height=0.6 + 0.16 * len(matrix))
 
 
 def _draw_matrix(matrix: pd.DataFrame, figure: Figure) -> None:
-    axes = figure.subplots()
-    axes.grid(False)
-    values = matrix.drop(columns="measure").to_numpy(float)
-    image = axes.imshow(values, cmap=DIVERGING, vmin=-1, vmax=1, aspect="auto")
-    names = [f"{name}  {i}" for i, name in enumerate(matrix["measure"], start=1)]
-    axes.set_yticks(range(len(names)), names)
-    axes.set_xticks(range(len(names)), [str(i + 1) for i in range(len(names))])
-    axes.tick_params(length=0, labelsize=SMALL)
-    figure.colorbar(image, ax=axes, pad=0.02, shrink=0.6, label="r").outline.set_visible(False)
+    draw_matrix(figure, matrix.drop(columns="measure").to_numpy(float), list(matrix["measure"]), "r", shrink=0.6)
 
 
-def sample_figure(samples: pd.DataFrame) -> StudyFigure:
+def make_sample_figure(samples: pd.DataFrame) -> StudyFigure:
     """Fig. 2: how far ten samples are from the corpus. samples: words, pairs, lengths, one row for each sample."""
     title = (
         "Distance of the frequencies of words, pairs of words and lengths in ten samples to those in all of the text."

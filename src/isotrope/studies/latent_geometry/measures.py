@@ -24,7 +24,7 @@ from isotrope.studies.latent_geometry.published import TABLE_2
 #: Rows that the authors' figures come from: quantized measures depend on their number.
 MOST_ROWS = 116_667
 
-#: The corpus beside the authors' files, in the folder of the data: their figures are of WikiText-2 and Penn Treebank.
+#: The corpus in the folder of the data, next to the authors' files: their figures are of WikiText-2 and Penn Treebank.
 CORPUS = Path("wikitext-2") / "valid.txt"
 
 

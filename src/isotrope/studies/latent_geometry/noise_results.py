@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from isotrope.studies.claims import rank_correlation
 from isotrope.studies.latent_geometry.changed_models import OTHERS, ROWS, SMALL, WEIGHTS
-from isotrope.studies.latent_geometry.claims import FEWEST, correlation_claims, noise_claim, skill_claims
+from isotrope.studies.latent_geometry.claims import FEWEST, judge_correlations, judge_noise, judge_skill
 from isotrope.studies.latent_geometry.figures import (
-    matrix_figure,
-    measures_figure,
-    noise_figure,
-    residuals_figure,
+    make_matrix_figure,
+    make_measures_figure,
+    make_noise_figure,
+    make_residuals_figure,
 )
 from isotrope.studies.latent_geometry.published import MISPRINTS, TABLE_2
 from isotrope.studies.latent_geometry.regression import compute_residuals, correlate, fit_all, score_guesses
@@ -41,7 +41,7 @@ def compare_levels(model: str, every: pd.DataFrame) -> Results:
     ]
     if "glue" not in every:
         return Results(tables)
-    return Results(tables, [noise_claim(model, weights)], [noise_figure(every)])
+    return Results(tables, [judge_noise(model, weights)], [make_noise_figure(every)])
 
 
 def _correlate_with_level(every: pd.DataFrame) -> pd.DataFrame:
@@ -77,14 +77,14 @@ def compare_models(every: pd.DataFrame) -> Results:
         ),
         Table("regressions", "R² on the noisy models and MSE on the non-standard ones, with plain guesses", fitted),
         Table("residuals", "Residuals of the regressions on point patchiness (Fig. 4)", compute_residuals(models)),
-        Table("matrix", "Pearson's r between the measures over noisy models (Fig. 8)", _correlation_matrix(noisy)),
+        Table("matrix", "Pearson's r between the measures over noisy models (Fig. 8)", _correlate_pairwise(noisy)),
     ]
     figures = [
-        measures_figure(models, list(TABLE_2)),
-        residuals_figure(tables[2].frame),
-        matrix_figure(tables[3].frame),
+        make_measures_figure(models, list(TABLE_2)),
+        make_residuals_figure(tables[2].frame),
+        make_matrix_figure(tables[3].frame),
     ]
-    return Results(tables, [*correlation_claims(correlated), *skill_claims(fitted, guesses, models)], figures)
+    return Results(tables, [*judge_correlations(correlated), *judge_skill(fitted, guesses, models)], figures)
 
 
 def _correlate_measures(noisy: pd.DataFrame) -> pd.DataFrame:
@@ -108,6 +108,6 @@ def _correct_sign(name: str, printed: float) -> float:
     return -printed if (name, "roberta") in MISPRINTS else printed
 
 
-def _correlation_matrix(noisy: pd.DataFrame) -> pd.DataFrame:
+def _correlate_pairwise(noisy: pd.DataFrame) -> pd.DataFrame:
     matrix: pd.DataFrame = noisy[list(TABLE_2)].corr().reset_index(names="measure")
     return matrix

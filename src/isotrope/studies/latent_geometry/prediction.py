@@ -117,7 +117,7 @@ def predict(
 
     perturbed, others = split_models(models)
     new = pd.DataFrame([{**values, "architecture": architecture}])
-    made, warnings = [], []
+    predictions, warnings = [], []
     for name in TABLE_2:
         if not math.isfinite(values[name]):
             warnings.append(f"{name} is undefined on this model.")
@@ -132,7 +132,7 @@ def predict(
                 "regression has seen: do not use its prediction."
             )
         by = {a: correlate(perturbed[perturbed["architecture"] == a], name)["r"] for a in ("BERT-small", "RoBERTa")}
-        made.append(
+        predictions.append(
             Prediction(
                 measure=name,
                 value=values[name],
@@ -159,5 +159,5 @@ def predict(
         )
     y = others["glue"].to_numpy(float)
     return Predictions(
-        model, architecture, rows, made, guess, float(((y - guess) ** 2).mean()) ** 0.5, float(y.std()), warnings
+        model, architecture, rows, predictions, guess, float(((y - guess) ** 2).mean()) ** 0.5, float(y.std()), warnings
     )

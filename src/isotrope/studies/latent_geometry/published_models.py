@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError
-from isotrope.studies.latent_geometry.claims import NEAR, patchiness_claims, published_skill_claims
-from isotrope.studies.latent_geometry.figures import matrix_figure, measures_figure, residuals_figure
+from isotrope.studies.latent_geometry.claims import NEAR, judge_patchiness, judge_published_skill
+from isotrope.studies.latent_geometry.figures import make_matrix_figure, make_measures_figure, make_residuals_figure
 from isotrope.studies.latent_geometry.published import ARCHITECTURE_OF, FILES, MISPRINTS, TABLE_2
 from isotrope.studies.latent_geometry.regression import (
     compute_residuals,
@@ -54,7 +54,7 @@ def read_models(folder: Path) -> pd.DataFrame:
 
 
 def repeat_table_2(models: pd.DataFrame) -> Results:
-    """Pearson's r with GLUE, and the MSE on the 13 other models, beside what is printed."""
+    """Pearson's r with GLUE, and the MSE on the 13 other models, with the printed numbers."""
     import pandas as pd
 
     perturbed, others = split_models(models)
@@ -95,8 +95,8 @@ def repeat_regressions(models: pd.DataFrame) -> Results:
         ),
         Table("residuals", "Residuals of the regressions on point patchiness (Fig. 4)", compute_residuals(models)),
     ]
-    figures = [measures_figure(models, _MEASURES), residuals_figure(tables[-1].frame)]
-    return Results(tables, [*patchiness_claims(frame), *published_skill_claims(frame, guesses)], figures)
+    figures = [make_measures_figure(models, _MEASURES), make_residuals_figure(tables[-1].frame)]
+    return Results(tables, [*judge_patchiness(frame), *judge_published_skill(frame, guesses)], figures)
 
 
 def repeat_correlations(models: pd.DataFrame) -> Results:
@@ -104,4 +104,4 @@ def repeat_correlations(models: pd.DataFrame) -> Results:
     perturbed, _ = split_models(models)
     matrix = perturbed[_MEASURES].corr().reset_index(names="measure")
     title = "Pearson's r between the measures (Fig. 8)"
-    return Results([Table("correlations", title, matrix)], (), [matrix_figure(matrix)])
+    return Results([Table("correlations", title, matrix)], (), [make_matrix_figure(matrix)])

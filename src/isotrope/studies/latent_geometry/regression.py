@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 
-#: The measure that the paper finds best, and those of which two are tried together.
+#: The measure that the paper finds best, and those that are combined in pairs.
 PATCHINESS = "point_patchiness_additive"
 _TOGETHER = (PATCHINESS, "cluster_eee_additive", "vrm", "eee")
 
@@ -96,7 +96,7 @@ def fit(frame: pd.DataFrame, terms: Sequence[str]) -> Fit:
 
 
 def _list_columns(terms: Sequence[str]) -> list[str]:
-    """The columns that terms are made of."""
+    """List the columns that terms use."""
     return list(dict.fromkeys(name for term in terms for name in term.split("^")[0].split("*")))
 
 

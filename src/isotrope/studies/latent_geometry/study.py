@@ -25,8 +25,10 @@ from isotrope.studies.latent_geometry.changed_models import (
     add_row_noise,
     check_widths,
     list_cases,
+    match_checkpoints,
+    sort_levels,
 )
-from isotrope.studies.latent_geometry.figures import sample_figure
+from isotrope.studies.latent_geometry.figures import make_sample_figure
 from isotrope.studies.latent_geometry.measures import CORPUS, MOST_ROWS, compute_measures, read_last_layer
 from isotrope.studies.latent_geometry.noise_results import compare_levels, compare_models
 from isotrope.studies.latent_geometry.published import TABLE_2
@@ -115,7 +117,7 @@ def latent_geometry(
         Marbut, Chandler and Wheeler, Exploring the Latent Geometry of Transformer Models.
     """
     options = Options(output=output, data=data, **common)
-    shares = _sort_levels(levels if levels is not None else _QUICK_LEVELS if options.quick else LEVELS)
+    shares = sort_levels(levels if levels is not None else _QUICK_LEVELS if options.quick else LEVELS)
     if seeds < 1 or not shares:
         raise InputError(f"got {seeds} seeds and {len(shares)} levels, expected at least one of each.")
     folder = options.data_folder("latent_geometry")
@@ -129,7 +131,7 @@ def latent_geometry(
     numbers = range(options.seed, options.seed + (1 if options.quick else seeds))
     cases = _list_all_cases(protocol, shares, numbers)
     kinds = {model: model for model in options.names}
-    kinds |= _find_kinds(protocol, [str(other).rstrip("/") for other in others])
+    kinds |= match_checkpoints(options.names, [str(other).rstrip("/") for other in others], protocol.load)
     cases |= {other: [Case(CHECKPOINT, math.nan, options.seed)] for other in kinds if other not in cases}
     experiments = [
         Experiment("published table 2", lambda: repeat_table_2(read_models(folder))),
@@ -174,14 +176,6 @@ def _list_experiments(protocol: _Protocol, cases: dict[str, list[Case]], kinds: 
     return experiments
 
 
-def _sort_levels(levels: Sequence[float]) -> list[float]:
-    """Sort the shares of noise, without duplicates."""
-    for level in levels:
-        if not 0.0 <= level <= 1.0:
-            raise InputError(f"the share of noise is {level:g}, expected 0 to 1.")
-    return sorted(set(levels))
-
-
 def _announce(protocol: _Protocol, cases: dict[str, list[Case]]) -> None:
     """Say how long measuring and fine-tuning will take."""
     options = protocol.options
@@ -212,7 +206,7 @@ def _describe_samples(draw: DrawSamples) -> Results:
     text = f"the samples are of {count:,} sequences; the paper draws {SEQUENCES:,}."
     claims = [Claim("note", text, "Section 3.2")] if count != SEQUENCES else []
     frame = pd.DataFrame(rows)
-    return Results([Table("sample", title, frame)], claims, [sample_figure(frame)])
+    return Results([Table("sample", title, frame)], claims, [make_sample_figure(frame)])
 
 
 def _measure_case(protocol: _Protocol, model: str, case: Case) -> Results:
@@ -290,24 +284,3 @@ def _compare_models(protocol: _Protocol, cases: dict[str, list[Case]], kinds: di
 
     every = [_join_cases(protocol, m, some).assign(architecture=kinds[m]) for m, some in cases.items()]
     return compare_models(pd.concat(every, ignore_index=True))
-
-
-def _find_kinds(protocol: _Protocol, others: Sequence[str]) -> dict[str, str]:
-    """Find for each other checkpoint the model of the same type and width."""
-    names = protocol.options.names
-    if len({to_file_name(name) for name in (*names, *others)}) < len(names) + len(others):
-        raise InputError(
-            f"the checkpoints {', '.join(others)} do not all have names of their own; rename or drop some."
-        )
-    shapes = {_shape(protocol.load(name)): name for name in reversed(names)}
-    for other in others:
-        if _shape(protocol.load(other)) not in shapes:
-            raise InputError(
-                f"{other} is of another kind or width than {', '.join(names)}, so that no regression is for it; "
-                "name a checkpoint like one of the models."
-            )
-    return {other: shapes[_shape(protocol.load(other))] for other in others}
-
-
-def _shape(loaded: Loaded) -> tuple[str, int]:
-    return str(loaded.model.config.model_type), int(loaded.model.config.hidden_size)

@@ -22,11 +22,11 @@ _POST, _PRE = (-1.0, 1.0), (-0.2, 0.5)
 _NEAR = 0.1
 
 
-def decomposition_claims(frame: pd.DataFrame) -> list[Claim]:
+def judge_decomposition(frame: pd.DataFrame) -> list[Claim]:
     """The identity, and how the shares change with depth (Figs. 5 and 6)."""
     worst = float(frame["residual"].max())
-    said = f"Q = M + V_W + V_B holds to {worst:.1e} of Q in every layer."
-    claims = [Claim.judge(worst <= EXACT, said, "Eq. 13", worst, 0.0)]
+    text = f"Q = M + V_W + V_B holds to {worst:.1e} of Q in every layer."
+    claims = [Claim.judge(worst <= EXACT, text, "Eq. 13", worst, 0.0)]
     for column, what, where in (
         ("mean_share_window", "M/Q rises with depth", "Fig. 5"),
         ("within_of_variance_window", "V_W/V rises with depth", "Fig. 6"),
@@ -40,7 +40,7 @@ def decomposition_claims(frame: pd.DataFrame) -> list[Claim]:
     return claims
 
 
-def trade_off_claims(frame: pd.DataFrame, *, post_norm: bool) -> list[Claim]:
+def judge_trade_off(frame: pd.DataFrame, *, post_norm: bool) -> list[Claim]:
     """The best layer's slope and R², with their intervals, and where the C.V. of Q is least (Fig. 4)."""
     usable = frame[frame["variance_on_mean_r2"].notna()]  # where types do not vary there is no R²
     if not len(usable):
@@ -60,9 +60,9 @@ def trade_off_claims(frame: pd.DataFrame, *, post_norm: bool) -> list[Claim]:
             f"{_format_layer(best)}; the paper finds about {value:g} for {kind} models, on BookCorpus."
         )
         claims.append(Claim.judge(agrees, text, "Figs. 2 and 4", float(ours), value))
-    place = int(usable["squared_norm_variation"].to_numpy().argmin())
-    inner = 0 < place < len(usable) - 1
-    least = usable.iloc[place]
+    index = int(usable["squared_norm_variation"].to_numpy().argmin())
+    inner = 0 < index < len(usable) - 1
+    least = usable.iloc[index]
     value, layer = least["squared_norm_variation"], _format_layer(least)
     text = f"the C.V. of Q is least ({value:.3f}) in layer {layer} of {len(usable)}"
     claims.append(Claim.judge(inner, f"{text}; the paper: in the intermediate layers.", "Fig. 4"))
@@ -74,7 +74,7 @@ def _format_layer(row: pd.Series[Any]) -> str:
     return str(row["layer"]).removesuffix(".0")
 
 
-def frequency_claims(frame: pd.DataFrame) -> list[Claim]:
+def judge_frequency(frame: pd.DataFrame) -> list[Claim]:
     """M falls with frequency and V rises in all layers (Fig. 17)."""
     claims = []
     for letter, sign, word in (("M", -1, "falls"), ("V", 1, "rises")):
@@ -87,7 +87,7 @@ def frequency_claims(frame: pd.DataFrame) -> list[Claim]:
     return claims
 
 
-def word_claims(frame: pd.DataFrame) -> list[Claim]:
+def judge_words(frame: pd.DataFrame) -> list[Claim]:
     """Words of several tokens have smaller Q, less so in deep layers (Fig. 22)."""
     several = frame[frame["tokens"] == 2]
     if not len(several):
@@ -102,7 +102,7 @@ def word_claims(frame: pd.DataFrame) -> list[Claim]:
     return [Claim.judge(agrees, text, "Fig. 22", float(first))]
 
 
-def post_norm_claims(frame: pd.DataFrame) -> list[Claim]:
+def judge_post_norm(frame: pd.DataFrame) -> list[Claim]:
     """Whether Q is the squared length that the norm of a layer gives, and how its C.V. falls (Appendix I)."""
     covered = frame[frame["predicted Q"].notna()]
     where = "Appendix I"

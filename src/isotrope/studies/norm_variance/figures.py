@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from isotrope.drawing.style import COLOURS, GREY, PAGE
 from isotrope.errors import InputError
-from isotrope.studies.figures import StudyFigure, layer_figure, make_figure
+from isotrope.studies.figures import StudyFigure, make_figure, make_layer_figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,19 +20,21 @@ RUN_FIGURES = {
 }
 
 
-def slopes_figure(frame: pd.DataFrame, name: str, by: str, slope: str) -> StudyFigure:
+def make_slopes_figure(frame: pd.DataFrame, name: str, by: str, slope: str) -> StudyFigure:
     """Slope of V on M by layer, for several filters of types or sizes of the text; `slope` is its column."""
-    return layer_figure(name, f"Slope of V on M by layer, by {by}.", frame, by, slope, "slope of V on M", width=PAGE)
+    return make_layer_figure(
+        name, f"Slope of V on M by layer, by {by}.", frame, by, slope, "slope of V on M", width=PAGE
+    )
 
 
-def words_figure(frame: pd.DataFrame) -> StudyFigure:
+def make_words_figure(frame: pd.DataFrame) -> StudyFigure:
     """Fig. 22: Q of words of several tokens over that of words of one."""
     title = "Mean Q of words of several tokens, as a share of that of words of one, by layer (Fig. 22)."
-    return layer_figure("words", title, frame, "tokens", "Q_ratio", "Q / Q of one token")
+    return make_layer_figure("words", title, frame, "tokens", "Q_ratio", "Q / Q of one token")
 
 
-def post_norm_figure(frame: pd.DataFrame) -> StudyFigure:
-    """Appendix I: C.V. of Q over types of n₀ occurrences or more, beside the slope of 1/√n₀."""
+def make_post_norm_figure(frame: pd.DataFrame) -> StudyFigure:
+    """Appendix I: C.V. of Q over types of n₀ occurrences or more, with the slope of 1/√n₀."""
     title = "C.V. of Q over types of n₀ occurrences or more, by layer; dashed: what falls with 1/√n₀ (Appendix I)."
     return make_figure("post_norm", title, partial(_draw_post_norm, frame))
 

@@ -33,7 +33,7 @@ class LayerNorm(NamedTuple):
         return abs(self.gamma_square + self.beta_gamma) / self.predicted / math.sqrt(fewest)
 
 
-def layer_norms(loaded: Loaded) -> dict[Layer, LayerNorm]:
+def find_layer_norms(loaded: Loaded) -> dict[Layer, LayerNorm]:
     """The norm of each layer whose rows are a norm's output: all of a post-LN model, the last of a pre-LN one.
 
     Yamagiwa and Shimodaira 2024, Appendix I.
@@ -53,11 +53,11 @@ def layer_norms(loaded: Loaded) -> dict[Layer, LayerNorm]:
     for layer, state in enumerate((*encoder, *decoder)):
         for module, out in outputs:
             if isinstance(out, torch.Tensor) and out.shape == state.shape and torch.equal(out, state):
-                found[layer] = _facts(module)
+                found[layer] = _describe_norm(module)
     return found
 
 
-def _facts(module: Any) -> LayerNorm:
+def _describe_norm(module: Any) -> LayerNorm:
     gamma = module.weight.detach().double().cpu().numpy()
     bias = getattr(module, "bias", None)
     beta = np.zeros_like(gamma) if bias is None else bias.detach().double().cpu().numpy()

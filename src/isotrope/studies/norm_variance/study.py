@@ -16,15 +16,20 @@ from isotrope.sources.text.words import WordSource
 from isotrope.statistics.token_tables import FEWEST, MOST
 from isotrope.studies.figures import run_figures
 from isotrope.studies.norm_variance.claims import (
-    decomposition_claims,
-    frequency_claims,
-    post_norm_claims,
-    trade_off_claims,
-    word_claims,
+    judge_decomposition,
+    judge_frequency,
+    judge_post_norm,
+    judge_trade_off,
+    judge_words,
 )
-from isotrope.studies.norm_variance.figures import RUN_FIGURES, post_norm_figure, slopes_figure, words_figure
-from isotrope.studies.norm_variance.layer_norms import layer_norms
-from isotrope.studies.norm_variance.types import FILTERS, means_by_token_count, trade_off_by_filter, variation_by_count
+from isotrope.studies.norm_variance.figures import (
+    RUN_FIGURES,
+    make_post_norm_figure,
+    make_slopes_figure,
+    make_words_figure,
+)
+from isotrope.studies.norm_variance.layer_norms import find_layer_norms
+from isotrope.studies.norm_variance.types import FILTERS, tabulate_filters, tabulate_token_counts, tabulate_variation
 from isotrope.studies.options import CommonOptions, Options, layer_readings
 from isotrope.studies.result import Study, Table
 from isotrope.studies.runner import Experiment, Results, run_study
@@ -92,8 +97,8 @@ def _measure_layers(options: Options, model: str) -> Results:
         rows.append(row | {"self_similarity": by["self_similarity"].value})
     frame = pd.DataFrame(rows)
     title = f"Decomposition Q = M + V_W + V_B and trade-off of V with M by layer, {model}"
-    norms = layer_norms(options.input(model).load())
-    claims = [*decomposition_claims(frame), *trade_off_claims(frame, post_norm=len(norms) == len(frame))]
+    norms = find_layer_norms(options.input(model).load())
+    claims = [*judge_decomposition(frame), *judge_trade_off(frame, post_norm=len(norms) == len(frame))]
     return Results(
         [Table("layers", title, frame)], claims, run_figures(options.run_folder(model), RUN_FIGURES["layers"])
     )
@@ -133,7 +138,7 @@ def _measure_frequency(options: Options, model: str) -> Results:
         Table("sizes", f"Types |T| and tokens |X|, {model} (paper: 24,149 and 12,384,011 for BERT)", sizes),
         Table("histogram", f"How many types have log10 n between two tenths, {model}", _count_log_frequencies(first)),
     ]
-    return Results(tables, frequency_claims(frame), run_figures(options.run_folder(model), RUN_FIGURES["frequency"]))
+    return Results(tables, judge_frequency(frame), run_figures(options.run_folder(model), RUN_FIGURES["frequency"]))
 
 
 def _count_log_frequencies(n: Any) -> pd.DataFrame:
@@ -149,8 +154,8 @@ def _compare_filters(options: Options, model: str) -> Results:
     """Whether the trade-off depends on which types are counted."""
     findings = _scan(options, model)
     title = f"C.V. of Q, slope and R² of V on M over types chosen otherwise, {model}: {', '.join(FILTERS)}"
-    frame = trade_off_by_filter(findings.tables["tokens"], findings.layers)
-    return Results([Table("filters", title, frame)], (), [slopes_figure(frame, "filters", "types", "slope")])
+    frame = tabulate_filters(findings.tables["tokens"], findings.layers)
+    return Results([Table("filters", title, frame)], (), [make_slopes_figure(frame, "filters", "types", "slope")])
 
 
 def _compare_sizes(options: Options, model: str) -> Results:
@@ -172,7 +177,7 @@ def _compare_sizes(options: Options, model: str) -> Results:
             by = layer_readings(findings, layer)
             rows.append({"texts": count, "layer": layer} | {name: by[name].value for name in _TRADE_OFF})
     frame = pd.DataFrame(rows)
-    figure = slopes_figure(frame, "sizes", "texts", "variance_on_mean_slope")
+    figure = make_slopes_figure(frame, "sizes", "texts", "variance_on_mean_slope")
     return Results([Table("sizes", f"The trade-off over a part of the texts, {model}", frame)], (), [figure])
 
 
@@ -181,18 +186,18 @@ def _measure_words(options: Options, model: str) -> Results:
     reading = options.input(model)
     source = WordSource(reading.open())  # type: ignore[arg-type]
     findings = options.scan(f"{model}-words", source, "squared_norm_variation", sample=0, checkpoints=False)
-    frame = means_by_token_count(findings.tables["tokens"], findings.layers)
+    frame = tabulate_token_counts(findings.tables["tokens"], findings.layers)
     title = f"Mean Q, M and V over words of 1, 2, ... tokens and their ratio to words of one, by layer, {model}"
-    return Results([Table("words", title, frame)], word_claims(frame), [words_figure(frame)])
+    return Results([Table("words", title, frame)], judge_words(frame), [make_words_figure(frame)])
 
 
 def _measure_post_norm(options: Options, model: str) -> Results:
     """Appendix I: Q against ‖γ‖² + ‖β‖², and whether its C.V. falls with 1/√n₀."""
     findings = _scan(options, model)
-    norms = layer_norms(options.input(model).load())
-    frame = variation_by_count(findings.tables["tokens"], findings.layers, norms)
-    title = f"Q beside ‖γ‖² + ‖β‖² and its C.V. over types of n₀ or more, {model}"
-    return Results([Table("post_norm", title, frame)], post_norm_claims(frame), [post_norm_figure(frame)])
+    norms = find_layer_norms(options.input(model).load())
+    frame = tabulate_variation(findings.tables["tokens"], findings.layers, norms)
+    title = f"Q, ‖γ‖² + ‖β‖² and the C.V. of Q over types of n₀ or more, {model}"
+    return Results([Table("post_norm", title, frame)], judge_post_norm(frame), [make_post_norm_figure(frame)])
 
 
 #: The experiments in their order.

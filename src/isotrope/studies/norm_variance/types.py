@@ -43,7 +43,7 @@ _COUNTS = (10, 20, 50, 100, 200, 500)
 _MANY = 5
 
 
-def trade_off_by_filter(tokens: pd.DataFrame, layers: Sequence[Layer]) -> pd.DataFrame:
+def tabulate_filters(tokens: pd.DataFrame, layers: Sequence[Layer]) -> pd.DataFrame:
     """C.V. of Q, slope and R² of V on M for each layer and choice of types; NaN where there are fewer than three.
 
     tokens: layer, token, n, Q, M, V of each type.
@@ -79,8 +79,8 @@ def compute_trade_off(types: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def means_by_token_count(tokens: pd.DataFrame, layers: Sequence[Layer]) -> pd.DataFrame:
-    """Mean Q, M and V over word types of 1 to _MANY tokens that occur often enough, beside those of one token."""
+def tabulate_token_counts(tokens: pd.DataFrame, layers: Sequence[Layer]) -> pd.DataFrame:
+    """Tabulate mean Q, M and V over frequent words of 1 to _MANY tokens, and their ratio to words of one token."""
     import pandas as pd
 
     rows = []
@@ -100,8 +100,8 @@ def means_by_token_count(tokens: pd.DataFrame, layers: Sequence[Layer]) -> pd.Da
     return frame
 
 
-def variation_by_count(tokens: pd.DataFrame, layers: Sequence[Layer], norms: Mapping[Layer, LayerNorm]) -> pd.DataFrame:
-    """Mean Q beside the prediction of each layer's norm, and C.V. of Q over types of n₀ occurrences or more."""
+def tabulate_variation(tokens: pd.DataFrame, layers: Sequence[Layer], norms: Mapping[Layer, LayerNorm]) -> pd.DataFrame:
+    """Tabulate mean Q, its prediction by the norm of the layer, and C.V. of Q over types of n₀ occurrences or more."""
     import pandas as pd
 
     rows = []

@@ -24,7 +24,7 @@ from isotrope.studies.result import Claim, Table
 from isotrope.studies.runner import Results
 from isotrope.studies.transformer_block import count_blocks
 from isotrope.studies.uniformity.disabled_parts import disable_parts
-from isotrope.studies.uniformity.figures import disabled_parts_figure
+from isotrope.studies.uniformity.figures import make_disabled_parts_figure
 
 if TYPE_CHECKING:
     from isotrope.finetuning.tasks import Rows
@@ -122,7 +122,7 @@ def measure_without_parts(options: Options, model: str) -> Results:
     )
     claim = Claim.judge(alone > max(whole, 0.9), text, "Section 1", alone, 1.0)
     title = f"Uniformity by layer of {model}, whole and with parts of its blocks switched off"
-    return Results([Table("parts_off", title, frame)], [claim], [disabled_parts_figure(frame)])
+    return Results([Table("parts_off", title, frame)], [claim], [make_disabled_parts_figure(frame)])
 
 
 def time_svd(options: Options, model: str) -> Results:
@@ -144,7 +144,7 @@ def time_svd(options: Options, model: str) -> Results:
             "SVD": lambda: torch.linalg.svd(hidden, full_matrices=False),
             "SoftDecay layer": lambda: layer(hidden, batch["attention_mask"]),
         }
-        rows = [{"step": name, "seconds": _median_seconds(step)} for name, step in steps.items()]
+        rows = [{"step": name, "seconds": _time_median(step)} for name, step in steps.items()]
     frame = pd.DataFrame(rows)
     frame["of the forward pass"] = frame["seconds"] / frame["seconds"][0]
     svd, ours = (float(frame["of the forward pass"][i]) for i in (1, 2))
@@ -159,7 +159,7 @@ def time_svd(options: Options, model: str) -> Results:
     )
 
 
-def _median_seconds(step: Callable[[], Any]) -> float:
+def _time_median(step: Callable[[], Any]) -> float:
     times = []
     for _ in range(3):
         begin = time.perf_counter()

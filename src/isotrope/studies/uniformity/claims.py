@@ -21,7 +21,7 @@ BEST = "softdecay, best α"
 _EXACT = 1 + 1e-6
 
 
-def depth_claims(model: str, frame: pd.DataFrame) -> list[Claim]:
+def judge_depth(model: str, frame: pd.DataFrame) -> list[Claim]:
     """Skewness and uniformity rise with depth, the median singular value falls (Fig. 2)."""
     claims = []
     for name, sign in (
@@ -43,7 +43,7 @@ def depth_claims(model: str, frame: pd.DataFrame) -> list[Claim]:
     return claims
 
 
-def bound_claims(frame: pd.DataFrame) -> list[Claim]:
+def judge_bound(frame: pd.DataFrame) -> list[Claim]:
     """No token is further than the bound, and how loose it is."""
     worst, low, high = frame["tightest"].max(), frame["slack"].min(), frame["slack"].max()
     text = (
@@ -55,15 +55,15 @@ def bound_claims(frame: pd.DataFrame) -> list[Claim]:
 
 def select_best_alpha(scores: pd.DataFrame) -> pd.DataFrame:
     """A row for each set with the best of SoftDecay's α's, where there are several."""
-    tried: pd.DataFrame = scores[scores["repair"].str.startswith("softdecay:")]
-    if tried["repair"].nunique() < 2:
-        none: pd.DataFrame = tried.head(0)
+    candidates: pd.DataFrame = scores[scores["repair"].str.startswith("softdecay:")]
+    if candidates["repair"].nunique() < 2:
+        none: pd.DataFrame = candidates.head(0)
         return none
-    best: pd.DataFrame = tried.sort_values("spearman", ascending=False).drop_duplicates("set").assign(repair=BEST)
+    best: pd.DataFrame = candidates.sort_values("spearman", ascending=False).drop_duplicates("set").assign(repair=BEST)
     return best
 
 
-def sts_claims(model: str, protocol: str, differences: pd.DataFrame) -> list[Claim]:
+def judge_sts(model: str, protocol: str, differences: pd.DataFrame) -> list[Claim]:
     """Whether whitening and SoftDecay gain over no repair, and SoftDecay over whitening, as Table 1 has it.
 
     differences: set, metric, repair, against, and points with their interval.
@@ -83,7 +83,7 @@ def sts_claims(model: str, protocol: str, differences: pd.DataFrame) -> list[Cla
     return claims
 
 
-def glue_claims(model: str, differences: pd.DataFrame) -> list[Claim]:
+def judge_glue(model: str, differences: pd.DataFrame) -> list[Claim]:
     """Whether SoftDecay gains in fine-tuning (Table 2)."""
     claims = []
     first = differences[(differences["against"] == "base") & differences["method"].str.startswith("softdecay")]
@@ -98,7 +98,7 @@ def glue_claims(model: str, differences: pd.DataFrame) -> list[Claim]:
     return claims
 
 
-def size_claims(model: str, frame: pd.DataFrame) -> list[Claim]:
+def judge_sizes(model: str, frame: pd.DataFrame) -> list[Claim]:
     """Whether more training rows make the rows of a sequence more alike (Section 5.2)."""
     claims = []
     for task, some in frame.groupby("task", sort=False):

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from isotrope.drawing.style import BLUE, COLOURS, GREY, ORANGE, PAGE, SMALL
-from isotrope.studies.figures import StudyFigure, layer_figure, make_figure
+from isotrope.studies.figures import StudyFigure, make_figure, make_layer_figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 RUN_FIGURES = ("sequence-spectra", "spectrum-histograms", "uniformity", "softdecay-spectra")
 
 
-def bound_figure(frame: pd.DataFrame) -> StudyFigure:
+def make_bound_figure(frame: pd.DataFrame) -> StudyFigure:
     """The theorem: how much of the bound is slack, by layer and directions kept."""
     title = "Share of the theorem's bound that is slack, by layer, for one, a quarter and half of the directions kept."
-    return layer_figure("bound", title, frame, "directions", "slack", "slack of the bound")
+    return make_layer_figure("bound", title, frame, "directions", "slack", "slack of the bound")
 
 
-def disabled_parts_figure(frame: pd.DataFrame) -> StudyFigure:
+def make_disabled_parts_figure(frame: pd.DataFrame) -> StudyFigure:
     """Rank-one residual by layer with and without skip connections and MLPs."""
     title = "Rank-one residual by layer, of the whole model, and without skip connections, MLPs, or both."
-    return layer_figure("parts_off", title, frame, "model", "rank_one_residual", "rank-one residual")
+    return make_layer_figure("parts_off", title, frame, "model", "rank_one_residual", "rank-one residual")
 
 
-def sts_figure(scores: pd.DataFrame) -> StudyFigure:
+def make_sts_figure(scores: pd.DataFrame) -> StudyFigure:
     """Table 1: Spearman of each repair on each set, with intervals."""
     names = [name for name in dict.fromkeys(scores["set"]) if "." not in name]
     title = "Spearman × 100 on each set, raw and repaired, with 95 % intervals (Table 1)."
@@ -36,7 +36,7 @@ def sts_figure(scores: pd.DataFrame) -> StudyFigure:
     return make_figure("sts", title, fill, width=PAGE, height=2.6)
 
 
-def glue_figure(scores: pd.DataFrame) -> StudyFigure:
+def make_glue_figure(scores: pd.DataFrame) -> StudyFigure:
     """Tables 2 and 6: the mean score of each method on each task."""
     lines = scores.assign(line=scores["task"] + " " + scores["metric"])
     title = "Scores × 100 by task and method, with 95 % intervals over seeds (Tables 2 and 6)."
@@ -60,7 +60,7 @@ def _draw_scores(frame: pd.DataFrame, by: str, of: str, column: str, figure: Fig
     figure.legend(loc="outside right center", fontsize=SMALL)
 
 
-def pairs_figure(planes: pd.DataFrame) -> StudyFigure:
+def make_pairs_figure(planes: pd.DataFrame) -> StudyFigure:
     """Figs. 4 and 7: both sentences of each pair by t-SNE, with a line between them."""
     title = (
         "Sentence pairs by t-SNE, raw and repaired; the two sentences of a pair have two colours and a line between."
@@ -81,7 +81,7 @@ def _draw_pairs(planes: pd.DataFrame, figure: Figure) -> None:
         axes.set_axis_off()  # its directions and distances mean nothing
 
 
-def sizes_figure(frame: pd.DataFrame) -> StudyFigure:
+def make_sizes_figure(frame: pd.DataFrame) -> StudyFigure:
     """ΔL after training on more and more rows."""
     title = "ΔL after training by number of training rows, dashed before training."
     return make_figure("sizes", title, partial(_draw_sizes, frame))

@@ -14,8 +14,8 @@ from isotrope.studies.options import Options, to_file_name
 from isotrope.studies.result import Claim, Table
 from isotrope.studies.runner import Results
 from isotrope.studies.transformer_block import count_blocks
-from isotrope.studies.uniformity.claims import glue_claims, size_claims
-from isotrope.studies.uniformity.figures import glue_figure, sizes_figure
+from isotrope.studies.uniformity.claims import judge_glue, judge_sizes
+from isotrope.studies.uniformity.figures import make_glue_figure, make_sizes_figure
 from isotrope.studies.uniformity.published import find_glue_score
 
 #: What a study compares, and a quick one: the α's that SoftDecay begins with are the paper's, or the middle one.
@@ -33,7 +33,7 @@ def count_runs(options: Options) -> int:
 
 
 def compare_methods(options: Options, plan: FineTuning, seeds: int, model: str) -> Results:
-    """Tables 2 and 6: all methods on all tasks over seeds, beside what is printed."""
+    """Tables 2 and 6: all methods on all tasks over seeds, with the printed numbers."""
     quick = options.quick
     found = _evaluate(
         options,
@@ -63,7 +63,7 @@ def compare_methods(options: Options, plan: FineTuning, seeds: int, model: str) 
             found.to_frame("spectra"),
         ),
     ]
-    return Results(tables, glue_claims(model, differences), [glue_figure(scores)])
+    return Results(tables, judge_glue(model, differences), [make_glue_figure(scores)])
 
 
 def _evaluate(options: Options, plan: FineTuning, model: str, what: str, **more: Any) -> GlueEvaluation:
@@ -120,4 +120,4 @@ def compare_sizes(options: Options, plan: FineTuning, model: str) -> Results:
             rows.append({"task": data.task.name, "rows": count, "score": score} | reach)
     frame = pd.DataFrame(rows)
     title = f"ΔL (σ/σ₁ below which four fifths of the singular values lie) after training on so many rows, {model}"
-    return Results([Table("sizes", title, frame)], size_claims(model, frame), [sizes_figure(frame)])
+    return Results([Table("sizes", title, frame)], judge_sizes(model, frame), [make_sizes_figure(frame)])

@@ -17,8 +17,8 @@ _SHARES = (0.25, 0.5)
 _SEQUENCES = 200
 
 
-def rank_bound(sample: Sample, most: int = _SEQUENCES) -> list[dict[str, Any]]:
-    """For one, a quarter and half of the directions: how far tokens are from them at most, beside the bound.
+def compute_rank_bound(sample: Sample, most: int = _SEQUENCES) -> list[dict[str, Any]]:
+    """Compute the largest distance of tokens from one, a quarter and half of the directions, and the bound.
 
     bound: mean over sequences of σ_{k+1}. distance: mean of the furthest token's. tightest: the largest share of the
     bound that a token reaches in any sequence; the theorem says at most 1. slack: mean of 1 − distance/bound.
@@ -39,11 +39,11 @@ def rank_bound(sample: Sample, most: int = _SEQUENCES) -> list[dict[str, Any]]:
                     found.setdefault(name, []).append(
                         (float(np.sqrt(parts[:, k:].sum(axis=1).max())), float(singular[k]))
                     )
-    made = []
+    records = []
     for name, pairs in found.items():
         distance, bound = np.array(pairs).T
         share = distance / bound
-        made.append(
+        records.append(
             {
                 "directions": name,
                 "sequences": len(pairs),
@@ -53,4 +53,4 @@ def rank_bound(sample: Sample, most: int = _SEQUENCES) -> list[dict[str, Any]]:
                 "slack": float(1 - share.mean()),
             }
         )
-    return made
+    return records

@@ -33,11 +33,11 @@ from isotrope.studies.uniformity.ablations import (
     score_positions,
     time_svd,
 )
-from isotrope.studies.uniformity.claims import bound_claims, depth_claims, select_best_alpha, sts_claims
+from isotrope.studies.uniformity.claims import judge_bound, judge_depth, judge_sts, select_best_alpha
 from isotrope.studies.uniformity.contrastive import score_contrastive
-from isotrope.studies.uniformity.figures import RUN_FIGURES, bound_figure, pairs_figure, sts_figure
+from isotrope.studies.uniformity.figures import RUN_FIGURES, make_bound_figure, make_pairs_figure, make_sts_figure
 from isotrope.studies.uniformity.published import FIXED, MISPRINTS, WHITENING, find_sts_score, find_uniformity
-from isotrope.studies.uniformity.rank_bound import rank_bound
+from isotrope.studies.uniformity.rank_bound import compute_rank_bound
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +62,7 @@ _BY_LAYER = (
 #: α of SoftDecay: the paper searches these on the test sets (footnote 5), and fixes −0.6 in Appendix B.
 ALPHAS = (-0.2, -0.4, -0.6, -0.8, -1.0)
 
-#: Pairs of which t-SNE is drawn, about, and the directions that whitening keeps there: all of them would make every two
+#: Pairs that t-SNE projects, about, and the directions that whitening keeps there: all of them would make every two
 #: of so few rows equally far apart.
 _PAIRS, _KEPT = 400, 64
 
@@ -158,7 +158,7 @@ def _measure_layers(options: Options, model: str) -> Results:
     if "sequence_cdf" in findings.tables:
         title = f"CDF of singular values of sequences, each divided by its largest, by layer, {model}"
         tables.append(Table("cdf", title, findings.tables["sequence_cdf"]))
-    return Results(tables, depth_claims(model, frame), run_figures(options.run_folder(model), RUN_FIGURES))
+    return Results(tables, judge_depth(model, frame), run_figures(options.run_folder(model), RUN_FIGURES))
 
 
 def _measure_bound(options: Options, model: str) -> Results:
@@ -170,10 +170,10 @@ def _measure_bound(options: Options, model: str) -> Results:
     for layer in findings.layers:
         sample = saved_summary(options.run_folder(model), layer).sample
         assert sample is not None
-        rows += [{"layer": layer} | row for row in rank_bound(sample)]
+        rows += [{"layer": layer} | row for row in compute_rank_bound(sample)]
     frame = pd.DataFrame(rows)
-    title = f"Furthest token from the top k directions of its sequence beside σ of the next, by layer, {model}"
-    return Results([Table("bound", title, frame)], bound_claims(frame), [bound_figure(frame)])
+    title = f"Furthest token from the top k directions of its sequence, and σ of the next, by layer, {model}"
+    return Results([Table("bound", title, frame)], judge_bound(frame), [make_bound_figure(frame)])
 
 
 def _list_sets(options: Options) -> list[str] | None:
@@ -188,7 +188,7 @@ def _list_repairs(options: Options) -> list[str]:
 
 
 def _score_sts(options: Options, model: str, protocol: str) -> Results:
-    """Table 1 by one protocol, beside what is printed where the model is the same."""
+    """Table 1 by one protocol, with the printed numbers if the model is the same."""
     import pandas as pd
 
     evaluate = partial(
@@ -222,7 +222,7 @@ def _score_sts(options: Options, model: str, protocol: str) -> Results:
             differences,
         ),
     ]
-    return Results(tables, sts_claims(model, protocol, differences), [sts_figure(scores)])
+    return Results(tables, judge_sts(model, protocol, differences), [make_sts_figure(scores)])
 
 
 def _relative_gain(scores: pd.DataFrame) -> pd.Series[float]:
@@ -263,7 +263,7 @@ def _project_pairs(options: Options, model: str) -> Results:
     import pandas as pd
 
     if find_spec("openTSNE") is None:
-        text = "openTSNE is not installed, so that no plane was made; pip install 'isotrope[figures]'."
+        text = "openTSNE is not installed, so that there is no projection; pip install 'isotrope[figures]'."
         return Results((), [Claim("note", text, "Figs. 4 and 7")])
     (pairs, *_) = read_sets(["sts-b"] if options.quick else None, options.data_root, "concatenated")
     count = min(_PAIRS, len(pairs.sentences) // 2)
@@ -280,4 +280,4 @@ def _project_pairs(options: Options, model: str) -> Results:
         parts.append(pd.DataFrame({"repair": treatment.name, "pair": pair, "sentence": side, "x": x, "y": y}))
     planes = pd.concat(parts, ignore_index=True)
     title = f"t-SNE of sentence pairs of {pairs.name}, {model}"
-    return Results([Table("tsne", title, planes)], (), [pairs_figure(planes)])
+    return Results([Table("tsne", title, planes)], (), [make_pairs_figure(planes)])
