@@ -12,7 +12,7 @@ from isotrope.cli import space_options as space
 from isotrope.cli.evaluate.text import changed, fitted_words, in_words, listed, points
 
 if TYPE_CHECKING:
-    from isotrope.evaluation.sts_result import StsEvaluation
+    from isotrope.evaluation.result import StsEvaluation
 
 _ROWS = "Rows"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from isotrope.errors import InputError
-from isotrope.finetuning.glue import evaluate_glue, pretrained
+from isotrope.finetuning.glue import evaluate_glue, load_pretrained
 from isotrope.finetuning.settings import Training
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.models.load import EMBEDDED, Loaded
@@ -101,7 +101,7 @@ def latent_geometry(
     noise = _Noise(
         options,
         cache(partial(_drawn, options)),
-        lru_cache(maxsize=2)(lambda name: pretrained(None if name == EMBEDDED else name, device=options.device)),
+        lru_cache(maxsize=2)(lambda name: load_pretrained(None if name == EMBEDDED else name, device=options.device)),
         None if foreign is None else str(foreign),
         plan,
     )

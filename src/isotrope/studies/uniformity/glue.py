@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from scipy import stats
 
 from isotrope.finetuning.glue import evaluate_glue
-from isotrope.finetuning.methods import ALPHAS, METHODS, family
 from isotrope.finetuning.result import GlueEvaluation
+from isotrope.finetuning.settings import ALPHAS, METHODS, family
 from isotrope.sources.models.load import EMBEDDED
 from isotrope.studies.finetuning_plan import FineTuning
 from isotrope.studies.options import Options

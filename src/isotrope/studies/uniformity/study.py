@@ -15,7 +15,7 @@ from isotrope.drawing.tsne import tsne
 from isotrope.errors import InputError
 from isotrope.evaluation.pairs import PROTOCOLS, read_sets
 from isotrope.evaluation.sts import LAYERS, MEAN, evaluate_sts
-from isotrope.evaluation.treatments import OWN, RAW, treatments
+from isotrope.evaluation.treatments import OWN, RAW, parse_treatments
 from isotrope.finetuning.settings import Training
 from isotrope.measures import get
 from isotrope.repairs.fit_data import saved_summary
@@ -217,7 +217,7 @@ def _repaired(options: Options, model: str) -> Made:
     for pairs in read_sets(_sets(options), options.data_root, "concatenated"):
         sentences = list(dict.fromkeys(pairs.sentences))
         raw = np.asarray(encoder(sentences), dtype=np.float64)
-        for treatment in treatments([WHITENING, FIXED], seed=options.seed):
+        for treatment in parse_treatments([WHITENING, FIXED], seed=options.seed):
             image = np.asarray(treatment.fit(raw, OWN, pairs.name)(raw))
             row: dict[str, Any] = {"set": pairs.name, "repair": treatment.name, "n": len(raw)}
             for name in ("explained_variance_1", "rbf_distance", "token_uniformity"):
@@ -255,7 +255,7 @@ def _tsne(options: Options, model: str) -> Made:
     raw = np.asarray(_encoder(options, model)(sentences), dtype=np.float64)
     parts = []
     kept = min(_KEPT, *raw.shape)
-    for treatment in treatments([f"whitening:dimensions={kept}", FIXED], seed=options.seed):
+    for treatment in parse_treatments([f"whitening:dimensions={kept}", FIXED], seed=options.seed):
         image = np.asarray(treatment.fit(raw, OWN, pairs.name)(raw))
         parts.append(_plane(treatment.name, count, tsne(np.asarray(image, dtype=np.float64), options.seed)))
     planes = pd.concat(parts, ignore_index=True)
