@@ -201,13 +201,13 @@ def test_a_saved_sentence_transformers_model(saved: Any, tmp_path: Path) -> None
 
 
 def test_a_head_for_fine_tuning_keeps_it(saved: Any) -> None:
-    from isotrope.finetuning.task_training import with_head
+    from isotrope.finetuning.task_training import add_head
     from isotrope.finetuning.tasks import TASKS
     from isotrope.studies.latent_geometry.changed_models import reset_weights
 
     loaded = load(saved[0])
     ids = torch.tensor([[2, 5, 6, 7, 3]])
-    model = with_head(loaded, TASKS["rte"]).eval()
+    model = add_head(loaded, TASKS["rte"]).eval()
     with torch.no_grad():
         inside = model.base_model(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
         expected = loaded.model(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state

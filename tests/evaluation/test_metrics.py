@@ -38,7 +38,7 @@ def test_resamples_are_ranked_anew(kind: str, tied: bool) -> None:
     drawn = np.random.default_rng(1).integers(0, len(a), (7, len(a)))
     counts = np.stack([np.bincount(d, minlength=len(a)) for d in drawn], axis=1).astype(float)
     expected = [SCIPY[kind](a[d], gold[d]).statistic for d in drawn]
-    np.testing.assert_allclose(Correlation(a, gold, kind).resampled(counts), expected, atol=1e-12)
+    np.testing.assert_allclose(Correlation(a, gold, kind).resample(counts), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", CORRELATIONS)
@@ -52,7 +52,7 @@ def test_swapped_standard_scores(kind: str) -> None:
     for s in signs.T:
         here, there = np.where(s > 0, x, y), np.where(s > 0, y, x)
         expected.append((pearsonr(here, g).statistic - pearsonr(there, g).statistic) * math.sqrt(n / (n - 1)))
-    found = Correlation(a, gold, kind).swapped(Correlation(b, gold, kind), signs)
+    found = Correlation(a, gold, kind).swap(Correlation(b, gold, kind), signs)
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
@@ -65,9 +65,9 @@ def test_means(values: list[float], seed: int) -> None:
     tolerance = 1e-9 * (1 + np.abs(x).max())
     assert Mean(x).value == pytest.approx(x.mean(), abs=tolerance)
     counts = np.bincount(drawn, minlength=len(x)).astype(float)[:, None]
-    assert Mean(x).resampled(counts)[0] == pytest.approx(x[drawn].mean(), abs=tolerance)
+    assert Mean(x).resample(counts)[0] == pytest.approx(x[drawn].mean(), abs=tolerance)
     swapped = np.where(signs > 0, x, y).mean() - np.where(signs > 0, y, x).mean()
-    assert Mean(x).swapped(Mean(y), signs[:, None])[0] == pytest.approx(swapped, abs=tolerance)
+    assert Mean(x).swap(Mean(y), signs[:, None])[0] == pytest.approx(swapped, abs=tolerance)
 
 
 def test_scale_and_order_of_scores_do_not_matter() -> None:
@@ -98,7 +98,7 @@ def test_undefined_correlations_say_why(kind: str, scores: list[float], gold: li
 def test_a_resample_without_spread_has_no_correlation(kind: str) -> None:
     """Where all its pairs are the same, or its scores, or its gold scores; 0.1 and 0.7 leave rounding behind."""
     counts = np.array([[4, 2, 0, 1], [0, 2, 0, 1], [0, 0, 2, 1], [0, 0, 2, 1]], dtype=float)
-    found = Correlation([0.1, 0.1, 0.7, 0.3], [1.1, 3.7, 2.9, 2.9], kind).resampled(counts)
+    found = Correlation([0.1, 0.1, 0.7, 0.3], [1.1, 3.7, 2.9, 2.9], kind).resample(counts)
     assert np.isnan(found).tolist() == [True, True, True, False]
 
 
@@ -114,4 +114,4 @@ def test_bad_input() -> None:
     with pytest.raises(InputError, match="1 of 2 values are NaN or inf"):
         _ = Mean([1, math.inf]).value
     with pytest.raises(InputError, match="same pairs"):
-        Correlation([1, 2], [1, 2]).swapped(Correlation([1, 2], [2, 1]), np.ones((2, 1)))
+        Correlation([1, 2], [1, 2]).swap(Correlation([1, 2], [2, 1]), np.ones((2, 1)))

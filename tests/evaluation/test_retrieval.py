@@ -14,8 +14,8 @@ from sentence_transformers.sentence_transformer.evaluation import InformationRet
 
 from isotrope.errors import InputError
 from isotrope.evaluation import retrieval as module
+from isotrope.evaluation.result import RetrievalEvaluation
 from isotrope.evaluation.retrieval import evaluate_retrieval
-from isotrope.evaluation.retrieval_result import RetrievalEvaluation
 from isotrope.integrations.sentence_transformers import insert_repair
 from isotrope.repairs import Repair, SoftDecay, Whitening
 from isotrope.sources.models.load import _embedded_folder

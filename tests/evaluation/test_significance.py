@@ -12,7 +12,7 @@ from scipy import stats
 
 from isotrope.errors import InputError
 from isotrope.evaluation.metrics import CORRELATIONS, Correlation, Mean
-from isotrope.evaluation.significance import Difference, average, compare, corrected, holm
+from isotrope.evaluation.significance import Difference, average, compare, correct_p_values, holm
 
 Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
@@ -139,8 +139,8 @@ def test_holm_is_the_textbooks() -> None:
 def test_significant_is_only_said_after_the_correction() -> None:
     small = Difference(0.1, 0.05, 0.15, 0.02, 100)
     assert not small.significant
-    assert [d.significant for d in corrected([small])] == [True]
-    assert [d.significant for d in corrected([small] * 3)] == [False] * 3
+    assert [d.significant for d in correct_p_values([small])] == [True]
+    assert [d.significant for d in correct_p_values([small] * 3)] == [False] * 3
 
 
 def test_bad_input() -> None:
@@ -175,7 +175,7 @@ def alarms(draw: Draw, kind: str, n: int, trials: int, effect: float = 0.0) -> i
     for trial in range(trials):
         a, b, gold = draw(rng, n)
         systems = {"a": Correlation(a, gold, kind), "b": Correlation(b + effect * gold, gold, kind)}
-        (difference,) = corrected(compare(systems, seed=trial, resamples=1, swaps=499).differences.values())
+        (difference,) = correct_p_values(compare(systems, seed=trial, resamples=1, swaps=499).differences.values())
         found += difference.significant
     return found
 
@@ -223,7 +223,7 @@ def test_false_alarms_among_many_comparisons() -> None:
             gold, common = rng.normal(size=(2, 60))
             systems = {str(i): Correlation(gold + 0.8 * common + 0.6 * rng.normal(size=60), gold) for i in range(6)}
             differences += compare(systems, seed=trial, items=name, resamples=1, swaps=1999).differences.values()
-        found += any(d.significant for d in corrected(differences))
+        found += any(d.significant for d in correct_p_values(differences))
     assert found <= 21  # 7 in 100
 
 

@@ -14,8 +14,8 @@ from scipy.stats import pearsonr, spearmanr
 import isotrope
 from isotrope.errors import InputError
 from isotrope.evaluation.pairs import Pairs, read_sets
+from isotrope.evaluation.result import StsEvaluation
 from isotrope.evaluation.sts import cosines, evaluate_sts
-from isotrope.evaluation.sts_result import StsEvaluation
 from isotrope.repairs import AllButTheTop, Centering, Repair, SoftDecay
 from isotrope.sources.input import Input
 from isotrope.sources.text.encoder import encode

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from isotrope.evaluation.result import StsEvaluation
 from isotrope.evaluation.sts import evaluate_sts
-from isotrope.evaluation.sts_result import StsEvaluation
 from testkit.models import smollm2_file
 from testkit.paths import SHARED_DATA
 

@@ -12,12 +12,12 @@ import torch
 
 from isotrope import nn
 from isotrope.errors import InputError
-from isotrope.finetuning.encoder_pretraining import _tension, sentence_stage
-from isotrope.finetuning.loop import Encoded, Steps, batches, fine_tune, predict
+from isotrope.finetuning.encoder_pretraining import _tension_batches, pretrain_encoder
+from isotrope.finetuning.loop import Encoded, Optimizer, draw_batches, fine_tune, predict
 from isotrope.finetuning.settings import Training
-from isotrope.finetuning.task_training import split, with_head
+from isotrope.finetuning.task_training import add_head, split_rows
 from isotrope.finetuning.tasks import TASKS, Rows
-from isotrope.finetuning.token_spectra import spectra
+from isotrope.finetuning.token_spectra import compute_spectra
 from isotrope.sources.models.load import Loaded, load
 
 
@@ -36,12 +36,12 @@ def encoded(lengths: list[int], seed: int = 0) -> Encoded:
 def test_batches_hold_every_row_once_with_little_padding() -> None:
     rng = np.random.default_rng(0)
     lengths = rng.integers(3, 100, 1003)
-    found = list(batches(lengths, 32, rng))
+    found = list(draw_batches(lengths, 32, rng))
     assert sorted(np.concatenate(found).tolist()) == list(range(1003))
     assert len(found) == math.ceil(1003 / 32)
     padded = sum(len(which) * lengths[which].max() for which in found)
     assert padded < 1.1 * lengths.sum()
-    again = list(batches(lengths, 32, rng))
+    again = list(draw_batches(lengths, 32, rng))
     assert [len(which) for which in again] != [len(which) for which in found] or not all(
         np.array_equal(a, b) for a, b in zip(again, found, strict=True)
     )
@@ -49,7 +49,7 @@ def test_batches_hold_every_row_once_with_little_padding() -> None:
 
 def test_padding_changes_nothing_that_is_said(loaded: Loaded) -> None:
     torch.manual_seed(0)
-    model = with_head(loaded, TASKS["stsb"])
+    model = add_head(loaded, TASKS["stsb"])
     nn.attach(model)
     rows = encoded([3, 12, 7, 1, 20])
     together = predict(model, rows, 8)
@@ -59,19 +59,19 @@ def test_padding_changes_nothing_that_is_said(loaded: Loaded) -> None:
 
 def test_rates_go_down_in_a_line_each_from_its_own() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(3, 3), nn.SoftDecay())
-    step = Steps(model, Training(learning_rate=1e-4, softdecay_learning_rate=1e-2), total=4)
+    step = Optimizer(model, Training(learning_rate=1e-4, softdecay_learning_rate=1e-2), total=4)
     seen = []
     for _ in range(4):
-        seen.append([group["lr"] for group in step.optimizer.param_groups])
+        seen.append([group["lr"] for group in step.adamw.param_groups])
         step(model(torch.randn(1, 5, 3)).square().sum())
     np.testing.assert_allclose(seen, [[r * (1 - i / 4) for r in (1e-4, 1e-4, 1e-2)] for i in range(4)], rtol=1e-6)
-    assert [group["lr"] for group in step.optimizer.param_groups] == [0.0] * 3
+    assert [group["lr"] for group in step.adamw.param_groups] == [0.0] * 3
 
 
 def test_a_loss_that_is_no_number_stops_with_a_sentence() -> None:
     model = torch.nn.Linear(2, 2)
     with pytest.raises(InputError, match="the loss is nan at step 1; try a lower learning rate"):
-        Steps(model, Training(), 3)(model(torch.full((1, 2), math.nan)).sum())
+        Optimizer(model, Training(), 3)(model(torch.full((1, 2), math.nan)).sum())
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_early_stop_keeps_the_best_epoch(
     loaded: Loaded, scores: list[float], patience: int, epochs: int, kept: int
 ) -> None:
     torch.manual_seed(0)
-    model = with_head(loaded, TASKS["rte"])
+    model = add_head(loaded, TASKS["rte"])
     rows, labels = encoded([5, 6, 7, 8]), torch.tensor([0, 1, 0, 1])
     weights: list[Any] = []
 
@@ -107,25 +107,25 @@ def test_early_stop_keeps_the_best_epoch(
 
 def test_a_head_keeps_the_weights_below(loaded: Loaded) -> None:
     torch.manual_seed(0)
-    model = with_head(loaded, TASKS["mnli"])
+    model = add_head(loaded, TASKS["mnli"])
     assert model.classifier.out_features == 3
     for name, value in loaded.model.state_dict().items():
         assert torch.equal(model.base_model.state_dict()[name], value)
 
 
 def test_rows_are_split_once_for_a_seed() -> None:
-    found = split(100, 50, np.random.default_rng(1))
+    found = split_rows(100, 50, np.random.default_rng(1))
     assert (len(found.train), len(found.held_out)) == (45, 5)
     assert len({*found.train, *found.held_out}) == 50
-    assert found == split(100, 50, np.random.default_rng(1))
-    assert found != split(100, 50, np.random.default_rng(2))
-    assert len(split(200_000, None, np.random.default_rng(0)).held_out) == 1000
+    assert found == split_rows(100, 50, np.random.default_rng(1))
+    assert found != split_rows(100, 50, np.random.default_rng(2))
+    assert len(split_rows(200_000, None, np.random.default_rng(0)).held_out) == 1000
 
 
-def test_pairs_of_contrastive_tension() -> None:
+def test_pairs_of_contrastive_tension_batches() -> None:
     """One in eight is a sentence with itself, and no other pair is."""
     rows = encoded([4] * 40)
-    for (first, second), labels in _tension(rows, 16, np.random.default_rng(0)):
+    for (first, second), labels in _tension_batches(rows, 16, np.random.default_rng(0)):
         assert labels is not None
         same = (first["input_ids"] == second["input_ids"]).all(1)
         assert same.tolist() == labels.bool().tolist()
@@ -154,19 +154,19 @@ def test_simcse_draws_a_sentence_to_itself_and_from_others(loaded: Loaded) -> No
         return float(cosines.diagonal().mean() - cosines[~torch.eye(len(cosines), dtype=torch.bool)].mean())
 
     torch.manual_seed(0)
-    network = with_head(loaded, TASKS["cola"]).base_model
+    network = add_head(loaded, TASKS["cola"]).base_model
     before = apart(network)
     training = Training(batch_size=16, learning_rate=3e-3)
     for seed in range(4):
         rng = np.random.default_rng(seed)
-        sentence_stage("simcse", network, encode, sentences, None, training, rng, lambda *_: None)
+        pretrain_encoder("simcse", network, encode, sentences, None, training, rng, lambda *_: None)
     assert apart(network) > before + 0.05
 
 
 def test_s_bert_learns_from_labelled_pairs(loaded: Loaded) -> None:
     pytest.importorskip("sentence_transformers")
     torch.manual_seed(0)
-    network = with_head(loaded, TASKS["rte"]).base_model
+    network = add_head(loaded, TASKS["rte"]).base_model
     before = {name: value.clone() for name, value in network.state_dict().items()}
     pairs = Rows([("the cat", "a mat"), ("old dogs", "green hills"), ("deep water", "deep water")], [0.0, 2.0, 1.0])
 
@@ -174,7 +174,7 @@ def test_s_bert_learns_from_labelled_pairs(loaded: Loaded) -> None:
         return encoded([3] * len(rows))
 
     told: list[tuple[int, int]] = []
-    sentence_stage(
+    pretrain_encoder(
         "sbert",
         network,
         encode,
@@ -190,10 +190,10 @@ def test_s_bert_learns_from_labelled_pairs(loaded: Loaded) -> None:
 
 def test_spectra_are_those_of_numpy(loaded: Loaded) -> None:
     torch.manual_seed(0)
-    model = with_head(loaded, TASKS["rte"])
+    model = add_head(loaded, TASKS["rte"])
     layer = nn.attach(model, -0.7)
     rows = encoded([6, 9, 4])
-    found = spectra(model.base_model, rows, 2, layer)
+    found = compute_spectra(model.base_model, rows, 2, layer)
     assert set(found) == {"last", "into softdecay", "out of softdecay"}
     medians = []
     model.eval()

@@ -7,7 +7,7 @@ from typing import Any
 
 from isotrope.advice.geometry import Geometry
 from isotrope.advice.trial import Trial
-from isotrope.evaluation.significance import Compared
+from isotrope.evaluation.significance import Comparison
 from isotrope.repairs.linear import LinearRepair
 from isotrope.sources.input import Input
 from isotrope.sources.text.token_weights import TokenWeights
@@ -94,7 +94,7 @@ def _trial(trial: Trial) -> dict[str, Any]:
     }
 
 
-def _compared(found: Compared) -> dict[str, Any]:
+def _compared(found: Comparison) -> dict[str, Any]:
     scores = {name: {"value": s.value, "low": s.low, "high": s.high} for name, s in found.scores.items()}
     gain = found.differences["bent"]
     return {"scores": scores, "gain": {"value": gain.value, "low": gain.low, "high": gain.high, "p": gain.p}}

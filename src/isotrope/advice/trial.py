@@ -13,7 +13,7 @@ from isotrope.advice.passage_halves import cosines, found
 from isotrope.advice.scale_free_softdecay import bend
 from isotrope.advice.yardstick import Yardstick
 from isotrope.evaluation.metrics import Correlation, Mean
-from isotrope.evaluation.significance import Compared, Difference, compare
+from isotrope.evaluation.significance import Comparison, Difference, compare
 from isotrope.repairs.fit_data import collect
 from isotrope.sources.text.encoder import Rows
 
@@ -52,8 +52,8 @@ class Trial:
 
     layers: str
     weighted: bool
-    likeness: Compared
-    finding: Compared | None
+    likeness: Comparison
+    finding: Comparison | None
     geometry: Geometry
     kept: float
 

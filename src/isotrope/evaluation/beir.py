@@ -1,4 +1,4 @@
-"""Retrieval sets in the format of BEIR: documents, queries, and which documents answer which query."""
+"""Retrieval sets in the format of BEIR: documents, queries and relevance judgements."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from isotrope.sources.corpora.lines import decoded, file_lines
 
 @dataclass(frozen=True)
 class RetrievalSet:
-    """A set that was read once, to check it; the documents' texts are read again where they are needed.
+    """A retrieval set that was read once to check it; the texts of documents are read again when needed.
 
-    documents: ids of those that are not empty, in the order of the file. queries: ids and texts of those that have
-    judgements. judgements: for each query the relevance of documents, 0 or less for what is not relevant. notes: what
-    to know of the set.
+    documents: ids of the documents that are not empty, in the order of the file. queries: texts by id, of queries with
+    judgements. judgements: for each query the relevance of documents, 0 or less for not relevant. notes: what to know
+    about the set.
     """
 
     name: str
@@ -29,12 +29,12 @@ class RetrievalSet:
     notes: Sequence[str]
 
     def texts(self) -> Iterator[str]:
-        """The documents, title before text, in the order of their ids."""
-        return (document.text for document in _entries(self.corpus) if document.text)
+        """Read the documents, title before text, in the order of their ids."""
+        return (document.text for document in _read_entries(self.corpus) if document.text)
 
 
 class _Entry(NamedTuple):
-    """A document or a query, and the line that it stands in."""
+    """A document or a query, and the number of its line."""
 
     line: int
     id: str
@@ -49,53 +49,62 @@ class _Judgement(NamedTuple):
 
 
 def open_set(folder: str | Path, split: str = "test") -> RetrievalSet:
-    r"""Read corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv, as Thakur et al. (2021, arXiv:2104.08663) lay them out.
+    r"""Read corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv of a folder, and check them.
 
-    Judgements have the columns query-id, corpus-id and score below a header, or TREC's four columns without one. Files
-    may be packed with gzip. Ids that occur twice are refused, and judgements of what is not there.
+    Judgements have the columns query-id, corpus-id and score below a header, or the four columns of TREC without one.
+    Files may be compressed with gzip. Ids that occur twice and judgements of unknown ids raise InputError.
 
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     at = Path(folder)
-    ...     (at / "qrels").mkdir()
-    ...     _ = (at / "corpus.jsonl").write_text('{"_id": "d", "title": "Rain", "text": "falls."}')
-    ...     _ = (at / "queries.jsonl").write_text('{"_id": "q", "text": "What falls?"}')
-    ...     _ = (at / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1")
-    ...     found = open_set(folder)
-    ...     list(found.texts()), found.queries, found.judgements
-    (['Rain falls.'], {'q': 'What falls?'}, {'q': {'d': 1}})
+    Args:
+        folder: folder of the set.
+        split: split of the judgements.
+
+    References:
+        Thakur et al. 2021, arXiv:2104.08663
+
+    Examples:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     at = Path(folder)
+        ...     (at / "qrels").mkdir()
+        ...     _ = (at / "corpus.jsonl").write_text('{"_id": "d", "title": "Rain", "text": "falls."}')
+        ...     _ = (at / "queries.jsonl").write_text('{"_id": "q", "text": "What falls?"}')
+        ...     _ = (at / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1")
+        ...     found = open_set(folder)
+        ...     list(found.texts()), found.queries, found.judgements
+        (['Rain falls.'], {'q': 'What falls?'}, {'q': {'d': 1}})
     """
-    place = Path(folder)
-    if not place.is_dir():
+    root = Path(folder)
+    if not root.is_dir():
         raise InputError(f"there is no folder {str(folder)!r}; give one with corpus.jsonl, queries.jsonl and qrels.")
-    corpus, asked = _file(place / "corpus.jsonl"), _file(place / "queries.jsonl")
-    source = _judged(place / "qrels", split)
-    judged = list(_judgements(source))
-    written = _written(corpus)
-    _refuse_unknown(source, [(j.line, j.document) for j in judged], "documents", corpus, written)
-    documents = [name for name, some in written.items() if some]
+    corpus, queries_file = _find_file(root / "corpus.jsonl"), _find_file(root / "queries.jsonl")
+    source = _find_split(root / "qrels", split)
+    judged = list(_read_judgements(source))
+    has_text = _check_ids(corpus)
+    _check_known(source, [(j.line, j.document) for j in judged], "documents", corpus, has_text)
+    documents = [name for name, full in has_text.items() if full]
     if not documents:
         raise InputError(f"all documents of {corpus} are empty; give some with text.")
-    _refuse_unknown(source, [(j.line, j.query) for j in judged], "queries", asked, _written(asked))
-    judgements = _by_query(source, judged)
-    queries = {query.id: query.text for query in _entries(asked) if query.id in judgements}
-    if silent := [query for query, text in queries.items() if not text]:
-        raise InputError(f"{len(silent):,} queries of {asked} are empty (the first: {silent[0]!r}); remove them.")
+    _check_known(source, [(j.line, j.query) for j in judged], "queries", queries_file, _check_ids(queries_file))
+    judgements = _group_by_query(source, judged)
+    queries = {query.id: query.text for query in _read_entries(queries_file) if query.id in judgements}
+    if empty := [query for query, text in queries.items() if not text]:
+        raise InputError(f"{len(empty):,} queries of {queries_file} are empty (the first: {empty[0]!r}); remove them.")
     judgements = {query: judgements[query] for query in queries}
-    notes = _notes(len(written) - len(documents), judgements)
-    return RetrievalSet(place.resolve().name, corpus, documents, queries, judgements, notes)
+    notes = _describe_set(len(has_text) - len(documents), judgements)
+    return RetrievalSet(root.resolve().name, corpus, documents, queries, judgements, notes)
 
 
-def _file(path: Path) -> Path:
-    """A file of that name, or packed."""
-    packed = path.with_name(f"{path.name}.gz")
-    for found in (path, packed):
+def _find_file(path: Path) -> Path:
+    """Find a file of this name, plain or compressed."""
+    compressed = path.with_name(f"{path.name}.gz")
+    for found in (path, compressed):
         if found.is_file():
             return found
     raise InputError(f"there is no {path.name} in {str(path.parent)!r}; give a folder in the format of BEIR.")
 
 
-def _judged(folder: Path, split: str) -> Path:
+def _find_split(folder: Path, split: str) -> Path:
+    """Find the judgements of a split."""
     path = folder / f"{split}.tsv"
     if path.is_file():
         return path
@@ -104,8 +113,8 @@ def _judged(folder: Path, split: str) -> Path:
     raise InputError(f"there is no split {split!r} in {str(folder)!r}; {hint}.")
 
 
-def _entries(path: Path) -> Iterator[_Entry]:
-    """The entries of a file of documents or queries; lines that hold none are refused by their number."""
+def _read_entries(path: Path) -> Iterator[_Entry]:
+    """Read a file of documents or queries; an error names the number of a wrong line."""
     for line, text in decoded(file_lines(path), str(path)):
         if not text.strip():
             continue
@@ -121,10 +130,10 @@ def _entries(path: Path) -> Iterator[_Entry]:
         yield _Entry(line, str(found["_id"]), " ".join(part for part in parts if part).strip())
 
 
-def _written(path: Path) -> dict[str, bool]:
-    """Whether each entry of a file has a text, by its id; ids that occur again are refused."""
+def _check_ids(path: Path) -> dict[str, bool]:
+    """Check that the ids of a file are unique, and find for each whether its entry has a text."""
     found, repeated = dict[str, bool](), dict[str, int]()
-    for line, name, text in _entries(path):
+    for line, name, text in _read_entries(path):
         if name in found:
             repeated.setdefault(name, line)
         found[name] = bool(text)
@@ -139,29 +148,29 @@ def _written(path: Path) -> dict[str, bool]:
     return found
 
 
-def _judgements(path: Path) -> Iterator[_Judgement]:
-    """The judgements of a file, with the lines that they stand in."""
+def _read_judgements(path: Path) -> Iterator[_Judgement]:
+    """Read the judgements of a file, with the numbers of their lines."""
     first = True
     for line, text in decoded(file_lines(path), str(path)):
         if not text.strip():
             continue
-        # Ids may hold spaces where tabs are between them; files of TREC often have spaces between.
+        # Ids may contain spaces where tabs separate the columns; files of TREC often have spaces between columns.
         cells = text.rstrip("\r\n").split("\t") if "\t" in text else text.split()
         query, *_, document, score = cells if len(cells) in (3, 4) else [""] * 3
-        relevance = _whole(score)
+        relevance = _parse_integer(score)
         if relevance is not None and query and document:
             yield _Judgement(line, query, document, relevance)
-        elif not (first and len(cells) == 3):  # what is no judgement in the first line is the header
+        elif not (first and len(cells) == 3):  # the first line may be a header
             raise InputError(
                 f"{path} has no judgement in line {line}; expected a query's id, a document's id and a whole number."
             )
         first = False
 
 
-def _whole(score: str) -> int | None:
-    """A whole number, None where it is something else.
+def _parse_integer(score: str) -> int | None:
+    """Parse an integer, None for anything else.
 
-    >>> [_whole(score) for score in ("2", "1.0", "0.5", "score", "inf")]
+    >>> [_parse_integer(score) for score in ("2", "1.0", "0.5", "score", "inf")]
     [2, 1, None, None, None]
     """
     try:
@@ -171,19 +180,21 @@ def _whole(score: str) -> int | None:
     return int(number) if number.is_integer() else None
 
 
-def _refuse_unknown(
-    path: Path, named: Sequence[tuple[int, str]], what: str, place: Path, known: Mapping[str, bool]
+def _check_known(
+    path: Path, named: Sequence[tuple[int, str]], what: str, file: Path, known: Mapping[str, bool]
 ) -> None:
+    """Check that the ids of judgements are in a file of documents or queries."""
     unknown = [(line, name) for line, name in named if name not in known]
     if unknown:
         line, name = unknown[0]
         raise InputError(
-            f"{len(unknown):,} of {len(named):,} judgements in {path} are of {what} that {place.name} does not have "
+            f"{len(unknown):,} of {len(named):,} judgements in {path} are of {what} that {file.name} does not have "
             f"(the first: {name!r} in line {line}); give files that belong together, or remove those lines."
         )
 
 
-def _by_query(path: Path, judged: Sequence[_Judgement]) -> dict[str, dict[str, int]]:
+def _group_by_query(path: Path, judged: Sequence[_Judgement]) -> dict[str, dict[str, int]]:
+    """Group judgements by query, and check that they do not contradict each other."""
     found: dict[str, dict[str, int]] = {}
     for line, query, document, relevance in judged:
         before = found.setdefault(query, {}).setdefault(document, relevance)
@@ -197,8 +208,8 @@ def _by_query(path: Path, judged: Sequence[_Judgement]) -> dict[str, dict[str, i
     return found
 
 
-def _notes(empty: int, judgements: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """What a user should know of a set that can be used."""
+def _describe_set(empty: int, judgements: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Notes about empty documents and queries that cannot be answered."""
     counts = {
         "documents are empty and never found": empty,
         "queries have no relevant document and score 0, as in trec_eval": sum(

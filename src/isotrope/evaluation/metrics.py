@@ -1,4 +1,4 @@
-"""Scores of one system over items: a mean of values, or a correlation with gold scores, resampled and swapped."""
+"""Metrics of one system over items: a mean, or a correlation with gold scores, with its bootstrap and permutations."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ _ROUNDING = 1e-12
 
 
 class Metric(Protocol):
-    """What a system scores on n items."""
+    """Score of a system on n items, with what its bootstrap and permutation test need."""
 
     @property
     def n(self) -> int:
-        """How many items there are."""
+        """Number of items."""
 
     @property
     def reason(self) -> str | None:
-        """Why there is no value, None where there is one."""
+        """Why the value is undefined, None where it is defined."""
 
     @property
     def value(self) -> float:
-        """The score; NaN where it is undefined."""
+        """Score; NaN where it is undefined."""
 
-    def resampled(self, counts: Matrix) -> Vector:
-        """The scores of resamples, given how often each item is in each of them, (n, r) -> (r,)."""
+    def resample(self, counts: Matrix) -> Vector:
+        """Scores of resamples, by how often each item is in each of them, (n, r) -> (r,)."""
 
-    def swapped(self, other: Metric, signs: Matrix) -> Vector:
-        """This score less another system's where items with sign −1 change sides, (n, r) -> (r,)."""
+    def swap(self, other: Metric, signs: Matrix) -> Vector:
+        """Differences to another system's score with items of sign −1 swapped, (n, r) -> (r,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mean:
-    """The mean of a value for each item, such as nDCG@10 for each query.
+    """Mean of one value for each item, such as nDCG@10 of each query.
 
     >>> Mean([0.0, 1.0]).value
     0.5
@@ -56,7 +56,7 @@ class Mean:
 
     @cached_property
     def _values(self) -> Vector:
-        return _vector(self.values, "values")
+        return _check_vector(self.values, "values")
 
     @property
     def n(self) -> int:
@@ -70,10 +70,10 @@ class Mean:
     def value(self) -> float:
         return float(np.mean(self._values)) if self.n else math.nan
 
-    def resampled(self, counts: Matrix) -> Vector:
+    def resample(self, counts: Matrix) -> Vector:
         return np.asarray(self._values @ counts / self.n)
 
-    def swapped(self, other: Metric, signs: Matrix) -> Vector:
+    def swap(self, other: Metric, signs: Matrix) -> Vector:
         if not isinstance(other, Mean) or other.n != self.n:
             raise InputError("two systems can be compared on the same items only; give both a value for each.")
         return np.asarray((self._values - other._values) @ signs / self.n)
@@ -81,12 +81,12 @@ class Mean:
 
 @dataclass(frozen=True, eq=False)
 class Correlation:
-    """The correlation of a system's scores of pairs with gold scores: spearman (ties get mid-ranks) or pearson.
+    """Correlation of a system's scores of pairs with gold scores: "spearman" (ties get mid-ranks) or "pearson".
 
-    Two systems' scores are on scales of their own, so what changes sides are standard scores, or for spearman ranks,
-    and both correlations are worked out anew. Swapped ranks are not ranked again: where the gold ranks' mean moves
-    in a line with the ranks, that changes nothing of first order. Scores that were divided by their own spread vary
-    less than others would, so what swapping them changes is taken √(n/(n − 1)) times.
+    The scores of two systems have different scales. So standard scores are swapped, for spearman ranks, and both
+    correlations are computed again. Swapped ranks are not ranked again: to first order this makes no difference where
+    the mean gold rank is linear in the rank. Scores divided by their own deviation vary less than others would, so the
+    differences after a swap are multiplied by √(n/(n − 1)).
 
     >>> round(Correlation([0.1, 0.4, 0.3], [1, 2, 3], "spearman").value, 12)
     0.5
@@ -106,11 +106,11 @@ class Correlation:
 
     @cached_property
     def _scores(self) -> Vector:
-        return _vector(self.scores, "scores", nan=True)
+        return _check_vector(self.scores, "scores", nan=True)
 
     @cached_property
     def _gold(self) -> Vector:
-        return _vector(self.gold, "gold scores")
+        return _check_vector(self.gold, "gold scores")
 
     @property
     def n(self) -> int:
@@ -136,13 +136,13 @@ class Correlation:
 
     @cached_property
     def _standard(self) -> Vector:
-        return self._standardised(self._scores)
+        return self._standardise(self._scores)
 
     @cached_property
     def _standard_gold(self) -> Vector:
-        return self._standardised(self._gold)
+        return self._standardise(self._gold)
 
-    def _standardised(self, values: Vector) -> Vector:
+    def _standardise(self, values: Vector) -> Vector:
         """Values, or their ranks, with mean 0 and variance 1."""
         if self.kind == "spearman":
             values = _Ranks(values).of(np.ones((self.n, 1)))[:, 0]
@@ -153,7 +153,7 @@ class Correlation:
     def _ranks(self) -> tuple[_Ranks, _Ranks]:
         return _Ranks(self._scores), _Ranks(self._gold)
 
-    def resampled(self, counts: Matrix) -> Vector:
+    def resample(self, counts: Matrix) -> Vector:
         if self.kind == "spearman":
             x, y = (ranks.of(counts) for ranks in self._ranks)
             covariance, *variances = (np.einsum("ir,ir,ir->r", counts, a, b) for a, b in ((x, y), (x, x), (y, y)))
@@ -162,7 +162,7 @@ class Correlation:
         mean_x, mean_y, xy, xx, yy = np.stack([x, y, x * y, x * x, y * y]) @ counts / self.n
         return _ratio(xy - mean_x * mean_y, xx - mean_x**2, yy - mean_y**2)
 
-    def swapped(self, other: Metric, signs: Matrix) -> Vector:
+    def swap(self, other: Metric, signs: Matrix) -> Vector:
         if not isinstance(other, Correlation) or not np.array_equal(other._gold, self._gold):
             raise InputError("two systems can be compared on the same pairs only; give both a score for each.")
         middle, away = (self._standard + other._standard) / 2, (self._standard - other._standard) / 2
@@ -182,7 +182,7 @@ class _Ranks:
         self._first = np.searchsorted(self._code[self._order], np.arange(self._code.max(initial=0) + 1))
 
     def of(self, counts: Matrix) -> Matrix:
-        """Mid-ranks of the items less their mean, given how often each is there, (n, r) -> (n, r)."""
+        """Centred mid-ranks of the items, by how often each is in a resample, (n, r) -> (n, r)."""
         each = counts[self._order]
         if len(self._first) < len(each):  # some values are the same
             each = np.add.reduceat(each, self._first, axis=0)
@@ -193,14 +193,14 @@ class _Ranks:
 
 
 def _ratio(covariance: Vector, *variances: Vector) -> Vector:
-    """A correlation from its parts; NaN where one side does not vary."""
+    """Correlation of covariance and variances; NaN where one side does not vary."""
     defined = np.all([variance > _ROUNDING for variance in variances], axis=0)
     spread = np.sqrt(np.where(defined, np.prod(variances, axis=0), 1.0))
     return np.asarray(np.where(defined, covariance / spread, np.nan))
 
 
-def _vector(values: ArrayLike, what: str, *, nan: bool = False) -> Vector:
-    """Numbers, (n,); nan: whether they may be none."""
+def _check_vector(values: ArrayLike, what: str, *, nan: bool = False) -> Vector:
+    """Check that values are numbers, (n,). nan: whether NaN is allowed."""
     found = np.asarray(values, dtype=np.float64)
     if found.ndim != 1:
         raise InputError(f"got {what} of shape {found.shape}, expected one for each item, (n,).")

@@ -1,8 +1,7 @@
 """Sentence pairs with gold scores: STS-B, STS12 to STS16 and SICK-R, from a folder of files or from the hub.
 
-A folder, or `sts/` in it, holds `<set>-test.csv` and, for years that were gathered from several sources,
-`<set>.<subset>-test.csv`. Lines are tab-separated, without header and quotes: genre, file, year, id, score, sentence1,
-sentence2.
+A folder, or `sts/` in it, holds `<set>-test.csv` and, for years with several subsets, `<set>.<subset>-test.csv`. Lines
+are tab-separated, without header and quotes: genre, file, year, id, score, sentence1, sentence2.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from isotrope.sources.corpora.columns import did_you_mean
 from isotrope.sources.corpora.datasets import dataset_rows, load_split
 from isotrope.storage.regular_files import check_regular
 
-#: The sets in the order of the literature's tables, and where the hub has them.
+#: The sets in the order of published tables, and their data sets on the hub.
 HUB: dict[str, str | Path] = {
     "sts-b": "mteb/stsbenchmark-sts",
     "sickr": "mteb/sickr-sts",
@@ -35,7 +34,7 @@ HUB: dict[str, str | Path] = {
     "sts16": "mteb/sts16-sts",
 }
 
-#: How a set is scored: its subsets' plain mean (Yan et al. 2022), or all its pairs at once (Gao et al. 2021, SimCSE).
+#: How a set is scored: plain mean over its subsets (Yan et al. 2022), or all pairs at once (Gao et al. 2021, SimCSE).
 PROTOCOLS = ("paper", "concatenated")
 
 _ENDING = "-test.csv"
@@ -44,7 +43,7 @@ _COLUMNS = 7
 
 
 class Pair(NamedTuple):
-    """Two sentences, how alike people found them, and which subset they are of."""
+    """Two sentences, their gold score of similarity, and the name of their subset."""
 
     first: str
     second: str
@@ -54,7 +53,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs that make one correlation. left_out: how many are not among them, by reason."""
+    """Pairs of one correlation. left_out: number of pairs left out, by reason."""
 
     name: str
     pairs: Sequence[Pair] = field(repr=False)
@@ -70,14 +69,14 @@ class Pairs:
 
 @dataclass(frozen=True)
 class PairSet:
-    """A set of pairs and the parts over which its score is a plain mean: its subsets, or itself alone."""
+    """A set of pairs; its score is the plain mean over its parts, which are its subsets or the whole set."""
 
     name: str
     parts: tuple[Pairs, ...]
 
     @property
     def sentences(self) -> list[str]:
-        """All first and then all second sentences, of all parts."""
+        """All first sentences of all parts, then all second sentences."""
         pairs = [pair for part in self.parts for pair in part.pairs]
         return [pair.first for pair in pairs] + [pair.second for pair in pairs]
 
@@ -87,42 +86,43 @@ class PairSet:
 
 
 def read_sets(names: Sequence[str] | None, data: str | Path | None, protocol: str) -> list[PairSet]:
-    """The sets of these names, by default all that are there, split as a protocol asks.
+    """Read sets of sentence pairs.
 
-    data: a folder; None for that of ISOTROPE_DATA, and without that the hub.
+    Args:
+        names: names of sets, by default all that are there.
+        data: a folder; None for the folder ISOTROPE_DATA, or else the hub.
+        protocol: "paper" for the subsets of a year as parts, "concatenated" for one part.
     """
     if protocol not in PROTOCOLS:
         hint = did_you_mean(protocol, PROTOCOLS)
         raise InputError(f"there is no protocol {protocol!r}{hint}; say {' or '.join(PROTOCOLS)}.")
-    place = data or os.environ.get("ISOTROPE_DATA")
-    if place is None:
-        return [_from_hub(name, protocol) for name in _chosen(names, HUB, "on the hub")]
-    files = _files(Path(place))
-    whole = _in_order({name.partition(".")[0] for name in files})
-    chosen = _chosen(names, dict.fromkeys([*whole, *files]), f"in {str(place)!r}", default=whole)
-    return [_from_files(name, files, protocol) for name in chosen]
+    folder = data or os.environ.get("ISOTROPE_DATA")
+    if folder is None:
+        return [_read_from_hub(name, protocol) for name in _select_names(names, HUB, "on the hub")]
+    files = _find_files(Path(folder))
+    whole = _sort_names({name.partition(".")[0] for name in files})
+    selected = _select_names(names, dict.fromkeys([*whole, *files]), f"in {str(folder)!r}", default=whole)
+    return [_read_from_files(name, files, protocol) for name in selected]
 
 
-def _files(place: Path) -> dict[str, Path]:
-    """The files of a folder by the sets and subsets that they hold."""
-    if not place.is_dir():
-        raise InputError(
-            f"there is no folder {str(place)!r}; give the one that holds the sets, such as sts-b{_ENDING}."
-        )
-    folder = place / "sts" if (place / "sts").is_dir() else place
+def _find_files(root: Path) -> dict[str, Path]:
+    """Find the files of a folder, by the names of their sets and subsets."""
+    if not root.is_dir():
+        raise InputError(f"there is no folder {str(root)!r}; give the one that holds the sets, such as sts-b{_ENDING}.")
+    folder = root / "sts" if (root / "sts").is_dir() else root
     found = {path.name.removesuffix(_ENDING): path for path in sorted(folder.glob(f"*{_ENDING}"))}
     if not found:
         raise InputError(f"{str(folder)!r} holds no set; expected files named as sts-b{_ENDING}.")
     return found
 
 
-def _in_order(names: Iterable[str]) -> list[str]:
-    """Names in the order of the literature, others after them."""
+def _sort_names(names: Iterable[str]) -> list[str]:
+    """Sort names in the order of published tables, others after them."""
     order = list(HUB)
     return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
 
 
-def _chosen(
+def _select_names(
     names: Sequence[str] | None, known: Iterable[str], where: str, default: Sequence[str] | None = None
 ) -> list[str]:
     known = list(known)
@@ -133,16 +133,16 @@ def _chosen(
     return list(dict.fromkeys(names or default or known))
 
 
-def _from_files(name: str, files: dict[str, Path], protocol: str) -> PairSet:
-    """A set from its file, or where there is none from those of its subsets."""
+def _read_from_files(name: str, files: dict[str, Path], protocol: str) -> PairSet:
+    """Read a set from its own file, or from the files of its subsets."""
     if protocol == "concatenated" and name in files:
-        return PairSet(name, (_read(name, _lines(files[name])),))
-    subsets = tuple(_read(sub, _lines(path)) for sub, path in files.items() if sub.startswith(f"{name}."))
-    whole = _read(name, _lines(files[name])) if name in files else _joined(name, subsets)
+        return PairSet(name, (_make_pairs(name, _read_lines(files[name])),))
+    subsets = tuple(_make_pairs(sub, _read_lines(path)) for sub, path in files.items() if sub.startswith(f"{name}."))
+    whole = _make_pairs(name, _read_lines(files[name])) if name in files else _concatenate(name, subsets)
     if protocol == "concatenated":
         return PairSet(name, (whole,))
     if not subsets:
-        return PairSet(name, _by_column(whole) if _YEAR.fullmatch(name) else (whole,))
+        return PairSet(name, _split_by_column(whole) if _YEAR.fullmatch(name) else (whole,))
     if sum(map(len, subsets)) != len(whole):
         raise InputError(
             f"the subsets of {name} hold {sum(map(len, subsets)):,} pairs in all, {files[name].name} {len(whole):,}; "
@@ -151,12 +151,12 @@ def _from_files(name: str, files: dict[str, Path], protocol: str) -> PairSet:
     return PairSet(name, subsets)
 
 
-def _joined(name: str, subsets: Sequence[Pairs]) -> Pairs:
+def _concatenate(name: str, subsets: Sequence[Pairs]) -> Pairs:
     return Pairs(name, [pair for part in subsets for pair in part.pairs], PairSet(name, tuple(subsets)).left_out)
 
 
-def _by_column(whole: Pairs) -> tuple[Pairs, ...]:
-    """A year's subsets by the column that names their files."""
+def _split_by_column(whole: Pairs) -> tuple[Pairs, ...]:
+    """Split the pairs of a year into subsets by the column that names their files."""
     names = list(dict.fromkeys(pair.subset for pair in whole.pairs))
     if len(names) < 2:
         raise InputError(
@@ -167,36 +167,37 @@ def _by_column(whole: Pairs) -> tuple[Pairs, ...]:
     return (Pairs(parts[0].name, parts[0].pairs, whole.left_out), *parts[1:])
 
 
-def _from_hub(name: str, protocol: str) -> PairSet:
+def _read_from_hub(name: str, protocol: str) -> PairSet:
+    """Read a set from the hub."""
     if protocol == "paper" and _YEAR.fullmatch(name):
         raise InputError(
             f"the hub's {name} does not say which subset a pair is of, which the protocol paper needs; "
             "name a folder with --data, or say --protocol concatenated."
         )
-    place = HUB[name]
+    address = HUB[name]
     try:
-        data, _ = load_split(place, "test")
+        data, _ = load_split(address, "test")
     except InputError as error:
         raise InputError(
             f"the set {name} is not here: {str(error).rstrip('.')}, or name a folder with --data."
         ) from error
-    return PairSet(name, (_read(name, _rows(dataset_rows(data, str(place)), str(place))),))
+    return PairSet(name, (_make_pairs(name, _read_rows(dataset_rows(data, str(address)), str(address))),))
 
 
-#: Where a pair stands, its score as text or number, its sentences and its subset.
-_Found = tuple[str, Any, Any, Any, str]
+#: The position of a pair in its file, its score as text or number, its sentences and its subset.
+_RawPair = tuple[str, Any, Any, Any, str]
 
 
-def _rows(rows: Iterable[tuple[int, Any]], place: str) -> Iterator[_Found]:
+def _read_rows(rows: Iterable[tuple[int, Any]], address: str) -> Iterator[_RawPair]:
     for number, row in rows:
         try:
-            yield f"row {number} of {place}", row["score"], row["sentence1"], row["sentence2"], ""
+            yield f"row {number} of {address}", row["score"], row["sentence1"], row["sentence2"], ""
         except (KeyError, TypeError):
             have = ", ".join(row) if isinstance(row, dict) else type(row).__name__
-            raise InputError(f"{place} has no columns score, sentence1 and sentence2; it has {have}.") from None
+            raise InputError(f"{address} has no columns score, sentence1 and sentence2; it has {have}.") from None
 
 
-def _lines(path: Path) -> Iterator[_Found]:
+def _read_lines(path: Path) -> Iterator[_RawPair]:
     check_regular(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -214,11 +215,11 @@ def _lines(path: Path) -> Iterator[_Found]:
         yield f"line {number} of {str(path)!r}", cells[4], cells[5], cells[6], cells[1]
 
 
-def _read(name: str, found: Iterable[_Found]) -> Pairs:
-    """Pairs that have a score and two sentences; the others are counted."""
+def _make_pairs(name: str, found: Iterable[_RawPair]) -> Pairs:
+    """Select the pairs that have a score and two sentences, and count the others."""
     pairs, left_out = [], Counter[str]()
     for where, score, first, second, subset in found:
-        gold = _number(score, where)
+        gold = _parse_score(score, where)
         if math.isnan(gold):
             left_out["without a score"] += 1
         elif not (first and first.strip() and second and second.strip()):
@@ -230,8 +231,8 @@ def _read(name: str, found: Iterable[_Found]) -> Pairs:
     return Pairs(name, pairs, dict(left_out))
 
 
-def _number(score: Any, where: str) -> float:
-    """A gold score; NaN where there is none."""
+def _parse_score(score: Any, where: str) -> float:
+    """Parse a gold score; NaN where there is none."""
     if score is None or (isinstance(score, str) and not score.strip()):
         return math.nan
     try:

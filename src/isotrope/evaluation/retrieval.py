@@ -1,4 +1,4 @@
-"""Retrieval: how well the nearest rows to a query are its answers, without and with repairs."""
+"""Evaluation on a retrieval set: scores of exact search by cosine, without and with repairs."""
 
 from __future__ import annotations
 
@@ -12,26 +12,29 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from isotrope.engines.engine import Engine
-from isotrope.errors import InputError
 from isotrope.evaluation.beir import RetrievalSet, open_set
-from isotrope.evaluation.differences import point_differences
 from isotrope.evaluation.metrics import Mean, Vector
-from isotrope.evaluation.ranking import DEPTH, ranking_scores
-from isotrope.evaluation.retrieval_result import RetrievalEvaluation, RetrievalScore
-from isotrope.evaluation.search import NOTHING, search
-from isotrope.evaluation.significance import Compared, compare
-from isotrope.evaluation.treatments import OWN, RAW, Treatment, treatments
+from isotrope.evaluation.ranking import DEPTH, NOTHING, score_rankings, search
+from isotrope.evaluation.result import RetrievalEvaluation, RetrievalScore, list_differences
+from isotrope.evaluation.significance import Comparison, compare
+from isotrope.evaluation.treatments import (
+    OWN,
+    RAW,
+    Treatment,
+    open_fit_text,
+    parse_treatments,
+    prepare_treatments,
+)
 from isotrope.pipeline import Progress
 from isotrope.repairs import Repair
-from isotrope.sources.corpora.corpus import Corpus, open_corpus
+from isotrope.sources.corpora.corpus import Corpus
 from isotrope.sources.input import Input
-from isotrope.sources.models.load import EMBEDDED
 from isotrope.sources.text.encoder import Encoder, Rows, Tell
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.storage.provenance import describe_provenance, record_start
 from isotrope.storage.row_files import write_rows
 
-#: Documents that are encoded, and rows that are searched, at a time.
+#: Documents that are encoded or searched at a time.
 _AT_ONCE = 4096
 
 
@@ -60,24 +63,40 @@ def evaluate_retrieval(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> RetrievalEvaluation:
-    """Scores of exact search by cosine on a retrieval set in the format of BEIR, without and with each repair.
+    """Score exact search by cosine on a retrieval set in the format of BEIR, without and with each repair.
 
-    data: the set's folder, see `isotrope.evaluation.beir.open_set`. repairs: see `isotrope.evaluation.treatments`.
-    fit_text: "own" (the documents, without the judgements), or any text that a scan reads; a repair is applied to
-    documents and queries alike. query_prompt, document_prompt: put before each, as models such as E5 ask for
-    ("query: "); texts that a repair is fitted on are read as documents. layers: averaged, by default the last, and
-    pooling the mean; without both a sentence-transformers model is taken as it is, the space "encoded". The first score
-    is that without a repair, and the differences are to it. Memory does not grow with the documents but
-    for their ids; their rows are in a temporary file meanwhile. engine, address, workers, gpus_per_worker: where
-    the model runs, see `isotrope.engines.engine`.
+    A repair is applied to documents and queries alike. Memory does not grow with the number of documents, except for
+    their ids; their rows are in a temporary file. Without layers and pooling, a sentence-transformers model is
+    evaluated as it is, in the space "encoded".
+
+    Args:
+        data: folder of the set, see `isotrope.evaluation.beir.open_set`.
+        model: hub id, folder or GGUF file; None for the embedded default.
+        split: split of the judgements.
+        repairs: names with settings, folders of saved repairs, or repairs, see `isotrope.evaluation.treatments`.
+        fit_text: text to fit repairs on, as for a scan; "own" for the documents, without the judgements.
+        query_prompt, document_prompt: put before each text, as models such as E5 need ("query: "). Texts that a repair
+            is fitted on get the prompt of documents.
+        layers: layers to average, by default the last one.
+        pooling: how tokens become a row, by default the mean.
+        special_tokens, revision, gguf_file, trust_remote_code, batch_size, max_length, device: as for `isotrope.scan`.
+        engine, address, workers, gpus_per_worker: where the model runs, see `isotrope.engines.engine`.
+        seed: seed of repairs, resamples and permutations.
+        progress: called with a stage, what is done and the total.
+
+    Returns:
+        Scores in per cent, first without a repair, and the differences to that with 95 % intervals and p-values.
+
+    References:
+        Thakur et al. 2021, arXiv:2104.08663
     """
     started, told = record_start(), progress or (lambda *_: None)
-    if not 0 <= seed < 2**31:
-        raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
+    treatments = parse_treatments(repairs, seed=seed, model=model)
     told("reading the set", 0, None)
     found = open_set(data, split)
-    tried = treatments(repairs, seed=seed, model=EMBEDDED if model is None else str(model))
-    corpus = None if isinstance(fit_text, str) and fit_text == OWN else open_corpus(fit_text)
+    text = open_fit_text(fit_text)
+    if text is not None:
+        text = text[0], _with_prompt(text[1], document_prompt)
     where = Engine(engine=engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
     reading = Input(
         model=model,
@@ -92,32 +111,26 @@ def evaluate_retrieval(
         device=device,
     )
     with where.encoder(reading) as encoder:
-        told("loading the model", 0, None)
-        width = encoder(["width"]).shape[1]
-        for treatment in tried:
-            treatment.refuse_width(width)
-        if corpus is not None and not all(treatment.ready for treatment in tried):
-            name = str(fit_text) if isinstance(fit_text, (str, Path)) else corpus.name
-            rows = encoder.of(_with_prompt(corpus, document_prompt), partial(told, f"encoding {name}"))
-            tried = [treatment.fit(rows, name, name) for treatment in tried]
-        queries = encoder([query_prompt + text for text in found.queries.values()], partial(told, "encoding queries"))
+        asked = [query_prompt + query for query in found.queries.values()]
+        treatments = prepare_treatments(treatments, encoder, text, asked[0], told)
+        queries = encoder(asked, partial(told, "encoding queries"))
         with TemporaryDirectory(prefix="isotrope-") as folder:
             path = Path(folder) / "documents.npy"
-            write_rows(path, _encoded(found, encoder, document_prompt, partial(told, "encoding documents")))
-            notes = [*found.notes, *_not_finite("documents", _blocks(path)), *_not_finite("queries", [queries])]
+            write_rows(path, _encode_documents(found, encoder, document_prompt, partial(told, "encoding documents")))
+            notes = [*found.notes, *_not_finite("documents", _read_blocks(path)), *_not_finite("queries", [queries])]
             by_query, fitted = {}, []
-            for treatment in tried:
+            for treatment in treatments:
                 told(f"searching with {treatment.name}", 0, None)
                 fitted.append(treatment.fit(ArraySource(path), OWN, f"the documents of {found.name}"))
-                by_query[treatment.name] = _scores(found, fitted[-1], queries, path)
-        compared = {
+                by_query[treatment.name] = _score_queries(found, fitted[-1], queries, path)
+        comparisons = {
             metric: compare({name: Mean(by[metric]) for name, by in by_query.items()}, seed=seed, items=found.name)
-            for metric in by_query[tried[0].name]
+            for metric in by_query[RAW]
         }
         prompts = {"query_prompt": query_prompt, "document_prompt": document_prompt}
         return RetrievalEvaluation(
-            [_score(found.name, compared, treatment, encoder) for treatment in fitted],
-            point_differences({RAW: {found.name: compared}}),
+            [_make_score(found.name, comparisons, treatment, encoder) for treatment in fitted],
+            list_differences({RAW: {found.name: comparisons}}),
             len(found.documents),
             notes,
             list(found.queries),
@@ -134,57 +147,55 @@ def _with_prompt(corpus: Corpus, prompt: str) -> Corpus:
     return replace(corpus, read=read)
 
 
-def _encoded(found: RetrievalSet, encoder: Encoder, prompt: str, tell: Tell) -> Iterator[Rows]:
-    """The rows of the documents, some at a time."""
-    texts, done, total = found.texts(), 0, len(found.documents)
+def _encode_documents(found: RetrievalSet, encoder: Encoder, prompt: str, tell: Tell) -> Iterator[Rows]:
+    """Encode the documents, some at a time."""
+    texts, total = found.texts(), len(found.documents)
+    before = 0
+
+    def count_from_first(done: int, _: int) -> None:
+        tell(before + done, total)
+
     while some := [prompt + text for text in islice(texts, _AT_ONCE)]:
-        yield encoder(some, partial(_told_of_all, tell, done, total))
-        done += len(some)
-        tell(done, total)
+        yield encoder(some, count_from_first)
+        before += len(some)
+        tell(before, total)
 
 
-def _told_of_all(tell: Tell, before: int, total: int, done: int, _: int) -> None:
-    tell(before + done, total)
-
-
-def _blocks(path: Path) -> Iterator[Rows]:
-    """The rows of a file, some at a time."""
+def _read_blocks(path: Path) -> Iterator[Rows]:
+    """Read the rows of a file, some at a time."""
     rows = np.load(path, mmap_mode="r", allow_pickle=False)
     return (np.asarray(rows[i : i + _AT_ONCE]) for i in range(0, len(rows), _AT_ONCE))
 
 
 def _not_finite(what: str, blocks: Iterable[Rows]) -> list[str]:
-    """How many rows of documents or queries are no numbers, where there are any."""
+    """A note about rows with NaN or infinity, where there are any."""
     count = sum(int(np.count_nonzero(~np.isfinite(rows).all(axis=1))) for rows in blocks)
     return [f"the rows of {count:,} {what} hold NaN or infinity and take no part in any search"] if count else []
 
 
-def _scores(found: RetrievalSet, treatment: Treatment, queries: Rows, path: Path) -> dict[str, Vector]:
-    """The scores of each query by name, (n,)."""
+def _score_queries(found: RetrievalSet, treatment: Treatment, queries: Rows, path: Path) -> dict[str, Vector]:
+    """Search with each query and score its ranking, (n,) by metric."""
     number = {name: i for i, name in enumerate(found.documents)}
     own = np.array([number.get(query, NOTHING) for query in found.queries])
-    with np.errstate(over="ignore", invalid="ignore"):  # rows that are no numbers, of which the notes tell
-        nearest = search(treatment(queries), map(treatment, _blocks(path)), found.documents, DEPTH, own)
-    # An empty document has no number, but counts as one to be found.
+    with np.errstate(over="ignore", invalid="ignore"):  # rows that are not finite; the notes count them
+        nearest = search(treatment(queries), map(treatment, _read_blocks(path)), found.documents, DEPTH, own)
+    # An empty document has no number, but counts as one that was not found.
     judged = [
         {number.get(name, NOTHING - 1 - i): relevance for i, (name, relevance) in enumerate(judgement.items())}
         for judgement in found.judgements.values()
     ]
-    return ranking_scores(nearest, judged)
+    return score_rankings(nearest, judged)
 
 
-def _score(name: str, compared: dict[str, Compared], treatment: Treatment, encoder: Encoder) -> RetrievalScore:
-    scores = {metric: found.scores[treatment.name] for metric, found in compared.items()}
+def _make_score(
+    name: str, comparisons: dict[str, Comparison], treatment: Treatment, encoder: Encoder
+) -> RetrievalScore:
+    scores = {metric: found.scores[treatment.name] for metric, found in comparisons.items()}
     main = scores["ndcg_at_10"]
     return RetrievalScore(
         set=name,
-        model=encoder.name,
-        repair=treatment.name,
-        layers=encoder.layers,
-        pooling=encoder.pooling,
-        fitted_on=treatment.fitted_on,
         low=100 * main.low,
         high=100 * main.high,
         n=main.n,
-        **{metric: 100 * score.value for metric, score in scores.items()},
+        **treatment.describe(encoder) | {metric: 100 * score.value for metric, score in scores.items()},
     )

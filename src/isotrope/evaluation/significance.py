@@ -1,9 +1,9 @@
-"""Two systems on the same items: their difference, its 95 % interval, and whether it may be chance.
+"""Comparison of systems on the same items: differences with 95 % intervals and p-values.
 
-The interval is a paired bootstrap: items are drawn with replacement, the same ones for all systems (Efron & Tibshirani
-1993). The p-value is a paired permutation test: where two systems do not differ, it does not matter which of them a
-score came from, so scores change sides by a coin's toss for each item (Noreen 1989). What several p-values say together
-is corrected after Holm (1979).
+The interval is a paired bootstrap: items are sampled with replacement, the same ones for all systems (Efron &
+Tibshirani 1993). The p-value is a paired permutation test: under the null hypothesis a score may come from either
+system, so the scores of each item are swapped at random (Noreen 1989). Several p-values are corrected by Holm's method
+(1979).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy import stats
@@ -26,7 +26,7 @@ RESAMPLES, SWAPS = 2_000, 9_999
 #: The chance of a false alarm that "significant" allows.
 LEVEL = 0.05
 
-#: Numbers that are held at a time.
+#: Numbers in memory at a time.
 _AT_ONCE = 1_000_000
 
 #: Where more resamples than this share have no value (all of their scores are the same), there is no interval.
@@ -35,7 +35,7 @@ _UNDEFINED = 0.05
 
 @dataclass(frozen=True)
 class Score:
-    """What a system scores, its 95 % interval, from how many items; NaN with a reason where undefined."""
+    """Score of a system on n items with its 95 % interval; NaN with a reason where undefined."""
 
     value: float
     low: float
@@ -47,10 +47,9 @@ class Score:
 
 @dataclass(frozen=True)
 class Difference:
-    """A system's score less that of the one it is compared with, its 95 % interval and p-value.
+    """Score of a system minus the score of its baseline, with the 95 % interval and p-value.
 
-    corrected: the p-value for all comparisons together, NaN until `corrected` was asked. significant: whether that is
-    below 0.05.
+    corrected: the p-value after correction for the number of comparisons, NaN before `correct_p_values`.
     """
 
     value: float
@@ -60,19 +59,29 @@ class Difference:
     n: int
     reason: str | None = None
     corrected: float = math.nan
-    resampled: Vector = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
-    swapped: Vector = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
 
     @property
     def significant(self) -> bool:
+        """Whether the corrected p-value is below 0.05."""
         return self.corrected < LEVEL
 
 
-class Compared(NamedTuple):
-    """Scores of systems by name, and the differences of all others to the first."""
+@dataclass(frozen=True)
+class ResampledDifference(Difference):
+    """Difference with the values of its resamples and swaps, so that differences of several sets can be averaged."""
+
+    resampled: Vector = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
+    swapped: Vector = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
+
+
+class Comparison(NamedTuple):
+    """Scores of systems by name, and the differences of all others to the first, the baseline."""
 
     scores: dict[str, Score]
-    differences: dict[str, Difference]
+    differences: dict[str, ResampledDifference]
+
+
+AnyDifference = TypeVar("AnyDifference", bound=Difference)
 
 
 def compare(
@@ -82,79 +91,84 @@ def compare(
     items: str = "",
     resamples: int = RESAMPLES,
     swaps: int = SWAPS,
-) -> Compared:
-    """The scores of systems on the same items, and the differences of all others to the first.
+) -> Comparison:
+    """Score systems on the same items, and compare all others with the first.
 
-    items: a name of the set of items: different sets are resampled differently, so that they can be averaged.
+    Args:
+        systems: metrics by the name of the system, the baseline first.
+        seed: seed of the resamples and swaps.
+        items: name of the set of items. Different sets are resampled independently, so that they can be averaged.
+        resamples: number of bootstrap resamples.
+        swaps: number of permutations.
 
-    >>> from isotrope.evaluation.metrics import Mean
-    >>> ndcg = np.random.default_rng(0).random(200)
-    >>> found = compare({"raw": Mean(ndcg), "repaired": Mean(ndcg + 0.1)})
-    >>> round(found.differences["repaired"].value, 3), found.differences["repaired"].p
-    (0.1, 0.0001)
+    Returns:
+        Scores of all systems and the differences of all others to the baseline.
+
+    Examples:
+        >>> from isotrope.evaluation.metrics import Mean
+        >>> ndcg = np.random.default_rng(0).random(200)
+        >>> found = compare({"raw": Mean(ndcg), "repaired": Mean(ndcg + 0.1)})
+        >>> round(found.differences["repaired"].value, 3), found.differences["repaired"].p
+        (0.1, 0.0001)
     """
     if len({metric.n for metric in systems.values()}) != 1:
         sizes = ", ".join(f"{name} {metric.n:,}" for name, metric in systems.items())
         raise InputError(f"systems can be compared on the same items only, got items: {sizes or 'no system'}.")
     base, *others = systems
     n = systems[base].n
-    by_resample, by_swap = np.random.default_rng([seed, zlib.crc32(items.encode())]).spawn(2)
+    resample_rng, swap_rng = np.random.default_rng([seed, zlib.crc32(items.encode())]).spawn(2)
     defined = {name: metric for name, metric in systems.items() if metric.reason is None}
     resampled: dict[str, list[Vector]] = {name: [] for name in defined}
-    for counts in _counts(by_resample, resamples, n) if defined else ():
+    for counts in _draw_counts(resample_rng, resamples, n) if defined else ():
         for name, metric in defined.items():
-            resampled[name].append(metric.resampled(counts))
+            resampled[name].append(metric.resample(counts))
     swapped: dict[str, list[Vector]] = {name: [] for name in others if {name, base} <= defined.keys()}
-    for signs in _signs(by_swap, swaps, n) if swapped else ():
+    for signs in _draw_signs(swap_rng, swaps, n) if swapped else ():
         for name, parts in swapped.items():
-            parts.append(systems[name].swapped(systems[base], signs))
+            parts.append(systems[name].swap(systems[base], signs))
     scores = {
-        name: _score(metric.value, n, np.concatenate(resampled[name]))
+        name: _make_score(metric.value, n, np.concatenate(resampled[name]))
         if name in defined
         else Score(math.nan, math.nan, math.nan, n, metric.reason)
         for name, metric in systems.items()
     }
-    differences = {name: _difference(scores[name], scores[base], swapped.get(name, [])) for name in others}
-    return Compared(scores, differences)
+    differences = {name: _make_difference(scores[name], scores[base], swapped.get(name, [])) for name in others}
+    return Comparison(scores, differences)
 
 
-def average(sets: Sequence[Compared]) -> Compared:
-    """The plain mean over sets of items, compared with each other as the sets were.
+def average(sets: Sequence[Comparison]) -> Comparison:
+    """Average comparisons over sets of items, each set with the same weight.
 
-    Items are drawn, and change sides, within their sets. Where one set has no value, the mean has none.
+    Items are resampled and swapped within their sets. The mean is undefined where the score of one set is.
     """
     if not sets:
         raise InputError("got no set to average, expected at least one.")
     scores, differences = {}, {}
     for name in sets[0].scores:
         parts = [found.scores[name] for found in sets]
-        value, n, reason = _means(parts)
-        scores[name] = (
-            Score(math.nan, math.nan, math.nan, n, reason)
-            if reason
-            else _score(value, n, np.mean([p.resampled for p in parts], axis=0))
-        )
+        n = sum(part.n for part in parts)
+        reason = next((part.reason for part in parts if part.reason), None)
+        if reason:
+            scores[name] = Score(math.nan, math.nan, math.nan, n, reason)
+        else:
+            value = float(np.mean([part.value for part in parts]))
+            scores[name] = _make_score(value, n, np.mean([part.resampled for part in parts], axis=0))
     base = next(iter(scores.values()))
     for name in sets[0].differences:
         swapped = [found.differences[name].swapped for found in sets]
         defined = scores[name].reason is None and base.reason is None
-        differences[name] = _difference(scores[name], base, [np.mean(swapped, axis=0)] if defined else [])
-    return Compared(scores, differences)
+        differences[name] = _make_difference(scores[name], base, [np.mean(swapped, axis=0)] if defined else [])
+    return Comparison(scores, differences)
 
 
-def _means(parts: Sequence[Score]) -> tuple[float, int, str | None]:
-    reason = next((part.reason for part in parts if part.reason), None)
-    return float(np.mean([part.value for part in parts])), sum(part.n for part in parts), reason
-
-
-def corrected(differences: Iterable[Difference]) -> list[Difference]:
-    """The same differences with their p-values corrected for their number; undefined ones do not count."""
+def correct_p_values(differences: Iterable[AnyDifference]) -> list[AnyDifference]:
+    """Correct the p-values of differences for their number by Holm's method; undefined ones do not count."""
     found = list(differences)
     return [replace(d, corrected=p) for d, p in zip(found, holm([d.p for d in found]), strict=True)]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values corrected for their number (Holm 1979); NaN stays NaN and does not count.
+    """Correct p-values for their number (Holm 1979); NaN stays NaN and does not count.
 
     >>> holm([0.01, 0.04, math.nan, 0.03])
     [0.03, 0.06, nan, 0.06]
@@ -166,42 +180,45 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(p) for p in found]
 
 
-def _counts(rng: np.random.Generator, resamples: int, n: int) -> Iterator[Matrix]:
-    """How often each of n items is in each resample, (n, r), some resamples at a time."""
-    for r in _parts(resamples, n):
-        drawn = rng.integers(0, n, (n, r)) * r + np.arange(r)
-        yield np.bincount(drawn.ravel(), minlength=n * r).reshape(n, r).astype(np.float64)
+def _draw_counts(rng: np.random.Generator, resamples: int, n: int) -> Iterator[Matrix]:
+    """Draw how often each of n items is in each resample, (n, r), some resamples at a time."""
+    for r in _split_draws(resamples, n):
+        cells = rng.integers(0, n, (n, r)) * r + np.arange(r)
+        yield np.bincount(cells.ravel(), minlength=n * r).reshape(n, r).astype(np.float64)
 
 
-def _signs(rng: np.random.Generator, swaps: int, n: int) -> Iterator[Matrix]:
-    """Tosses of a coin, +1 or −1, (n, r), some at a time."""
-    for r in _parts(swaps, n):
+def _draw_signs(rng: np.random.Generator, swaps: int, n: int) -> Iterator[Matrix]:
+    """Draw random signs, +1 or −1, (n, r), some columns at a time."""
+    for r in _split_draws(swaps, n):
         yield rng.integers(0, 2, (n, r), dtype=np.int8).astype(np.float64) * 2.0 - 1.0
 
 
-def _parts(total: int, n: int) -> Iterator[int]:
+def _split_draws(total: int, n: int) -> Iterator[int]:
+    """Numbers of draws of n items that fit into memory together, which sum to the total."""
     most = max(1, _AT_ONCE // max(n, 1))
     for start in range(0, total, most):
         yield min(most, total - start)
 
 
-def _score(value: float, n: int, resampled: Vector) -> Score:
-    return Score(value, *_interval(resampled, n), n, None, resampled)
+def _make_score(value: float, n: int, resampled: Vector) -> Score:
+    return Score(value, *_compute_interval(resampled, n), n, None, resampled)
 
 
-def _difference(score: Score, base: Score, swapped: Sequence[Vector]) -> Difference:
+def _make_difference(score: Score, base: Score, swapped: Sequence[Vector]) -> ResampledDifference:
     reason = score.reason or base.reason
     if reason:
-        return Difference(math.nan, math.nan, math.nan, math.nan, score.n, reason)
+        return ResampledDifference(math.nan, math.nan, math.nan, math.nan, score.n, reason)
     value, resampled, change = score.value - base.value, score.resampled - base.resampled, np.concatenate(swapped)
-    # A little slack, so that equal systems are not told apart by rounding; what is undefined counts against them.
+    # A little slack, so that rounding does not separate equal systems; undefined swaps count as extreme.
     beyond = int(np.count_nonzero(~(np.abs(change) < abs(value) * (1 - 1e-9) - 1e-12)))
     p = (1 + beyond) / (1 + len(change))
-    return Difference(value, *_interval(resampled, score.n), p, score.n, None, resampled=resampled, swapped=change)
+    return ResampledDifference(
+        value, *_compute_interval(resampled, score.n), p, score.n, None, resampled=resampled, swapped=change
+    )
 
 
-def _interval(resampled: Vector, n: int) -> tuple[float, float]:
-    """The 95 % interval of a bootstrap: percentiles, moved out as Student's t asks for few items (Hesterberg 2015)."""
+def _compute_interval(resampled: Vector, n: int) -> tuple[float, float]:
+    """Compute the 95 % interval of a bootstrap: percentiles, widened by Student's t for few items (Hesterberg 2015)."""
     defined = resampled[~np.isnan(resampled)]
     if n < 2 or len(defined) < (1 - _UNDEFINED) * len(resampled):
         return math.nan, math.nan

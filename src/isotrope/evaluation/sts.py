@@ -1,4 +1,4 @@
-"""Sentence similarity: how well cosines agree with what people said, without and with repairs."""
+"""Evaluation on sentence pairs: correlation of cosines with gold scores, without and with repairs."""
 
 from __future__ import annotations
 
@@ -10,33 +10,37 @@ import numpy as np
 
 from isotrope.engines.engine import Engine
 from isotrope.errors import InputError
-from isotrope.evaluation.differences import point_differences
 from isotrope.evaluation.metrics import CORRELATIONS, Correlation, Vector
 from isotrope.evaluation.pairs import PairSet, read_sets
-from isotrope.evaluation.significance import Compared, average, compare
-from isotrope.evaluation.sts_result import StsEvaluation, StsScore
-from isotrope.evaluation.treatments import OWN, RAW, Treatment, treatments
+from isotrope.evaluation.result import StsEvaluation, StsScore, list_differences
+from isotrope.evaluation.significance import Comparison, average, compare
+from isotrope.evaluation.treatments import (
+    OWN,
+    RAW,
+    Treatment,
+    open_fit_text,
+    parse_treatments,
+    prepare_treatments,
+)
 from isotrope.pipeline import Progress
 from isotrope.repairs import Repair
-from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
-from isotrope.sources.models.load import EMBEDDED
 from isotrope.sources.text.encoder import Encoder, Rows
 from isotrope.sources.text.pooling import parse
 from isotrope.sources.text.sentence_model import has_pipeline
 from isotrope.storage.provenance import describe_provenance, record_start
 
-#: The layers of each protocol, averaged, unless others are named.
+#: The default layers of each protocol, which are averaged.
 LAYERS = {"paper": "1,-1", "concatenated": "-1"}
 
 #: The name of the plain mean over all sets.
 MEAN = "mean"
 
-#: Of a cosine. Sentences that are the same have cosine 1, whatever rounding makes of it: they must not be ranked.
+#: Decimals of a cosine: the same sentence twice must have cosine 1, so that rounding errors are not ranked.
 _DECIMALS = 12
 
-#: What systems score on a set, by the correlation's name.
-Both = dict[str, Compared]
+#: Comparisons of systems on one set, by the name of the correlation.
+Comparisons = dict[str, Comparison]
 
 
 def evaluate_sts(
@@ -64,27 +68,37 @@ def evaluate_sts(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> StsEvaluation:
-    """Correlations of cosines with gold scores on sets of sentence pairs, without and with each repair.
+    """Correlate cosines with gold scores on sets of sentence pairs, without and with each repair.
 
-    model: hub id, folder or GGUF file; None for the embedded default. data: folder of the sets, see
-    `isotrope.evaluation.pairs`; None for that of ISOTROPE_DATA, without that the hub. sets: names, by default all that
-    are there. repairs: see `isotrope.evaluation.treatments`. against: the one of them, or several, that differences are
-    to; "none" for no repair. fit_text: "own", or any text that a scan reads. layers: averaged; by default the last, or
-    for the protocol "paper" 1 and last. Without layers and pooling (by default the mean) a sentence-transformers model
-    is taken as it is, the space "encoded". protocol: "concatenated" (one correlation over all pairs of a set; Gao et
-    al. 2021) or "paper" (the plain mean over a year's subsets; Yan et al. 2022). engine, address, workers,
-    gpus_per_worker: where the model runs, see `isotrope.engines.engine`.
+    Without layers and pooling, a sentence-transformers model is evaluated as it is, in the space "encoded".
+
+    Args:
+        model: hub id, folder or GGUF file; None for the embedded default.
+        data: folder of the sets, see `isotrope.evaluation.pairs`; None for the folder ISOTROPE_DATA, or else the hub.
+        sets: names of sets, by default all that are there.
+        repairs: names with settings, folders of saved repairs, or repairs, see `isotrope.evaluation.treatments`.
+        against: one or several of the repairs that differences are taken to; "none" for no repair.
+        fit_text: text to fit repairs on, as for a scan; "own" for the sentences of each set.
+        layers: layers to average; by default the last one, and 1 and the last for the protocol "paper".
+        pooling: how tokens become a row, by default the mean.
+        protocol: "concatenated" (one correlation over all pairs of a set) or "paper" (the plain mean over the subsets
+            of a year).
+        special_tokens, revision, gguf_file, trust_remote_code, batch_size, max_length, device: as for `isotrope.scan`.
+        engine, address, workers, gpus_per_worker: where the model runs, see `isotrope.engines.engine`.
+        seed: seed of repairs, resamples and permutations.
+        progress: called with a stage, what is done and the total.
+
+    Returns:
+        Scores in per cent and differences with their 95 % intervals and p-values.
+
+    References:
+        Gao et al. 2021 ("concatenated"), Yan et al. 2022 ("paper")
     """
     started, told = record_start(), progress or (lambda *_: None)
-    if not 0 <= seed < 2**31:
-        raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
+    treatments = parse_treatments(repairs, seed=seed, model=model)
+    references = _check_references(against, treatments)
     found = read_sets(sets, data, protocol)
-    tried = treatments(repairs, seed=seed, model=EMBEDDED if model is None else str(model))
-    references = [against] if isinstance(against, str) else list(against)
-    for reference in references:
-        if reference not in {treatment.name for treatment in tried}:
-            raise InputError(f"there is no {reference!r} to compare with; name one of the repairs, or none.")
-    corpus = None if isinstance(fit_text, str) and fit_text == OWN else open_corpus(fit_text)
+    text = open_fit_text(fit_text)
     own = pooling is None and protocol == "concatenated" and has_pipeline(model, revision)
     default = "all" if own or (pooling and parse(pooling).layers) else LAYERS[protocol]
     reading = Input(
@@ -101,45 +115,46 @@ def evaluate_sts(
     )
     where = Engine(engine=engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
     with where.encoder(reading) as encoder:
-        told("loading the model", 0, None)
-        width = encoder(found[0].sentences[:1]).shape[1]
-        for treatment in tried:
-            treatment.refuse_width(width)
-        if corpus is not None and not all(treatment.ready for treatment in tried):
-            name = str(fit_text) if isinstance(fit_text, (str, Path)) else corpus.name
-            rows = encoder.of(corpus, partial(told, f"encoding {name}"))
-            tried = [treatment.fit(rows, name, name) for treatment in tried]
-        found_by: dict[str, dict[str, Both]] = {reference: {} for reference in references}
+        treatments = prepare_treatments(treatments, encoder, text, found[0].sentences[0], told)
+        by_reference: dict[str, dict[str, Comparisons]] = {reference: {} for reference in references}
         for pairs in found:
             rows = encoder(pairs.sentences, partial(told, f"encoding {pairs.name}"))
             told(f"comparing on {pairs.name}", 0, None)
-            fitted = [treatment.fit(rows, OWN, f"the sentences of {pairs.name}") for treatment in tried]
-            every = {treatment.name: cosines(treatment(rows)) for treatment in fitted}
-            for reference, by_set in found_by.items():
-                by_part = _compared(
-                    pairs, {reference: every[reference]} | every, seed
-                )  # the first is what others differ from
+            fitted = [treatment.fit(rows, OWN, f"the sentences of {pairs.name}") for treatment in treatments]
+            by_treatment = {treatment.name: cosines(treatment(rows)) for treatment in fitted}
+            for reference, by_set in by_reference.items():
+                baseline_first = {reference: by_treatment[reference]} | by_treatment
+                by_part = _compare_parts(pairs, baseline_first, seed)
                 by_set |= by_part | {pairs.name: _average(list(by_part.values()))}
-        if len(found) > 1:
-            for by_set in found_by.values():
-                by_set[MEAN] = _average([by_set[pairs.name] for pairs in found])
         names = [pairs.name for pairs in found]
+        if len(names) > 1:
+            for by_set in by_reference.values():
+                by_set[MEAN] = _average([by_set[name] for name in names])
         settings = {"seed": seed, "protocol": protocol, "sets": names, "data": str(data or "")}
         return StsEvaluation(
             protocol,
             [
-                _score(name, both, treatment, encoder)
-                for name, both in found_by[references[0]].items()
+                _make_score(name, comparisons, treatment, encoder)
+                for name, comparisons in by_reference[references[0]].items()
                 for treatment in fitted
             ],
-            point_differences(found_by),
+            list_differences(by_reference),
             {pairs.name: pairs.left_out for pairs in found if pairs.left_out},
             describe_provenance(started, settings, 0) | {"engine": encoder.engine},
         )
 
 
+def _check_references(against: str | Sequence[str], treatments: Sequence[Treatment]) -> list[str]:
+    """Check that the references are among the treatments, and list them."""
+    references = [against] if isinstance(against, str) else list(against)
+    for reference in references:
+        if reference not in {treatment.name for treatment in treatments}:
+            raise InputError(f"there is no {reference!r} to compare with; name one of the repairs, or none.")
+    return references
+
+
 def cosines(rows: Rows) -> Vector:
-    """The cosine of each row of the first half with that of the second, (2n, d) -> (n,); NaN for a row of zeros.
+    """Cosine of each row of the first half with that of the second, (2n, d) -> (n,); NaN for a row of zeros.
 
     >>> cosines(np.array([[1.0, 0.0], [3.0, 4.0]])).round(3).tolist()
     [0.6]
@@ -151,8 +166,8 @@ def cosines(rows: Rows) -> Vector:
     return np.asarray(np.round(found, _DECIMALS))
 
 
-def _compared(pairs: PairSet, cosines: Mapping[str, Vector], seed: int) -> dict[str, Both]:
-    """The correlations of each part of a set."""
+def _compare_parts(pairs: PairSet, cosines: Mapping[str, Vector], seed: int) -> dict[str, Comparisons]:
+    """Compare systems on each part of a set. cosines: by the name of the system, the baseline first."""
     found, start = {}, 0
     for part in pairs.parts:
         here = slice(start, start + len(part))
@@ -168,19 +183,14 @@ def _compared(pairs: PairSet, cosines: Mapping[str, Vector], seed: int) -> dict[
     return found
 
 
-def _average(sets: Sequence[Both]) -> Both:
-    return {kind: average([both[kind] for both in sets]) if len(sets) > 1 else sets[0][kind] for kind in CORRELATIONS}
+def _average(sets: Sequence[Comparisons]) -> Comparisons:
+    return {kind: average([one[kind] for one in sets]) if len(sets) > 1 else sets[0][kind] for kind in CORRELATIONS}
 
 
-def _score(name: str, both: Both, treatment: Treatment, encoder: Encoder) -> StsScore:
-    spearman, pearson = (both[kind].scores[treatment.name] for kind in CORRELATIONS)
+def _make_score(name: str, comparisons: Comparisons, treatment: Treatment, encoder: Encoder) -> StsScore:
+    spearman, pearson = (comparisons[kind].scores[treatment.name] for kind in CORRELATIONS)
     return StsScore(
         set=name,
-        model=encoder.name,
-        repair=treatment.name,
-        layers=encoder.layers,
-        pooling=encoder.pooling,
-        fitted_on=treatment.fitted_on,
         spearman=100 * spearman.value,
         low=100 * spearman.low,
         high=100 * spearman.high,
@@ -189,4 +199,5 @@ def _score(name: str, both: Both, treatment: Treatment, encoder: Encoder) -> Sts
         pearson_high=100 * pearson.high,
         n=spearman.n,
         reason=spearman.reason,
+        **treatment.describe(encoder),
     )

@@ -1,8 +1,8 @@
-"""Sentence encoders before fine-tuning: an encoder is first trained by a loss of sentence-transformers, for one epoch.
+"""Pretraining of an encoder as a sentence encoder: one epoch with a loss of sentence-transformers, before fine-tuning.
 
-S-BERT (Reimers and Gurevych 2019): labelled pairs of natural-language inference through a siamese network. BERT-CT
-(Carlsson et al. 2021): two copies that must agree on a sentence and differ on seven others. SimCSE (Gao et al. 2021):
-a sentence and itself under other dropout, against the rest of the batch.
+S-BERT (Reimers and Gurevych 2019): labelled pairs of natural-language inference in a siamese network. BERT-CT (Carlsson
+et al. 2021): two copies of the encoder agree on a sentence and differ on seven others. SimCSE (Gao et al. 2021): a
+sentence and itself with other dropout, against the other sentences of the batch.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ import numpy as np
 import torch
 
 from isotrope.errors import InputError, MissingExtra
-from isotrope.finetuning.loop import Encoded, Steps, Tell
+from isotrope.finetuning.loop import Encoded, Optimizer
 from isotrope.finetuning.settings import Training
 from isotrope.finetuning.tasks import Rows
+from isotrope.sources.text.encoder import Tell
 
 Tensor: TypeAlias = torch.Tensor
 
 #: Texts to token ids.
 Encode: TypeAlias = Callable[[Sequence[tuple[str, ...]]], Encoded]
 
-#: What a loss of sentence-transformers takes: features of each side, and labels.
+#: Input of a loss of sentence-transformers: features of each side, and labels.
 _Batch: TypeAlias = tuple[list[dict[str, Tensor]], Tensor | None]
 
-#: Of so many pairs of BERT-CT one is a sentence with itself.
-_PAIRS_TO_ONE = 8
+#: One in this many pairs of BERT-CT is a sentence with itself.
+_PAIRS_PER_IDENTICAL = 8
 
 
 class _Network(torch.nn.Module):  # type: ignore[misc]  # the base has no types
@@ -39,11 +40,11 @@ class _Network(torch.nn.Module):  # type: ignore[misc]  # the base has no types
         self.network = network
 
     def forward(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The features with the tokens' last hidden states."""
+        """Add the last hidden states of the tokens to the features."""
         return {**features, "token_embeddings": self.network(**features).last_hidden_state}
 
 
-def sentence_stage(
+def pretrain_encoder(
     name: str,
     network: Any,
     encode: Encode,
@@ -51,11 +52,19 @@ def sentence_stage(
     pairs: Rows | None,
     training: Training,
     rng: np.random.Generator,
-    told: Tell,
+    progress: Tell,
 ) -> None:
-    """Train an encoder, in place, as a sentence encoder with mean pooling.
+    """Train an encoder as a sentence encoder with mean pooling, in place.
 
-    name: "sbert", "bert-ct" or "simcse". sentences: what the last two learn from. pairs: what S-BERT learns from.
+    Args:
+        name: "sbert", "bert-ct" or "simcse".
+        network: encoder of transformers without a head.
+        encode: tokenizes texts.
+        sentences: training data of "bert-ct" and "simcse".
+        pairs: training data of "sbert".
+        training: hyperparameters.
+        rng: random numbers of the batches.
+        progress: called with the steps done and their total.
     """
     try:
         from sentence_transformers import SentenceTransformer
@@ -69,44 +78,44 @@ def sentence_stage(
     if name == "sbert":
         assert pairs is not None
         loss = losses.SoftmaxLoss(encoder, width, num_labels=int(max(pairs.labels)) + 1)
-        made, count = _labelled(pairs, encode, size, rng), len(pairs)
+        batches, count = _labelled_batches(pairs, encode, size, rng), len(pairs)
     else:
         unique = list(dict.fromkeys(sentences))
         if len(unique) < 2:
             raise InputError(f"{name} learns from sentences that differ, got {len(unique)}; use more training rows.")
         encoded, count = encode([(text,) for text in unique]), len(unique)
         if name == "bert-ct":
-            loss, made = losses.ContrastiveTensionLoss(encoder), _tension(encoded, size, rng)
+            loss, batches = losses.ContrastiveTensionLoss(encoder), _tension_batches(encoded, size, rng)
         else:
-            loss, made = losses.MultipleNegativesRankingLoss(encoder), _twice(encoded, size, rng)
+            loss, batches = losses.MultipleNegativesRankingLoss(encoder), _simcse_batches(encoded, size, rng)
     total = math.ceil(count / size)
-    step = Steps(loss, training, total)
+    step = Optimizer(loss, training, total)
     loss.train()
-    for features, labels in made:
+    for features, labels in batches:
         step(loss(features, labels))
-        told(step.done, total)
+        progress(step.done, total)
 
 
-def _labelled(pairs: Rows, encode: Encode, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
+def _labelled_batches(pairs: Rows, encode: Encode, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
     sides = [encode([(texts[side],) for texts in pairs.texts]) for side in (0, 1)]
     labels = torch.tensor(pairs.labels, dtype=torch.long)
-    for which in _shuffled(len(pairs), size, rng):
+    for which in _shuffle(len(pairs), size, rng):
         yield [side.batch(which) for side in sides], labels[which].to(sides[0].device)
 
 
-def _tension(encoded: Encoded, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
-    for which in _shuffled(len(encoded), size, rng):
-        same = np.arange(len(which)) % _PAIRS_TO_ONE == 0
-        apart = (which + rng.integers(1, len(encoded), len(which))) % len(encoded)
+def _tension_batches(encoded: Encoded, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
+    for which in _shuffle(len(encoded), size, rng):
+        same = np.arange(len(which)) % _PAIRS_PER_IDENTICAL == 0
+        others = (which + rng.integers(1, len(encoded), len(which))) % len(encoded)
         labels = torch.tensor(same, dtype=torch.float32, device=encoded.device)
-        yield [encoded.batch(which), encoded.batch(np.where(same, which, apart))], labels
+        yield [encoded.batch(which), encoded.batch(np.where(same, which, others))], labels
 
 
-def _twice(encoded: Encoded, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
-    for which in _shuffled(len(encoded), size, rng):
+def _simcse_batches(encoded: Encoded, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
+    for which in _shuffle(len(encoded), size, rng):
         yield [encoded.batch(which), encoded.batch(which)], None
 
 
-def _shuffled(count: int, size: int, rng: np.random.Generator) -> Iterator[Any]:
+def _shuffle(count: int, size: int, rng: np.random.Generator) -> Iterator[Any]:
     order = rng.permutation(count)
     return (order[i : i + size] for i in range(0, count, size))

@@ -1,32 +1,27 @@
-"""GLUE: whether SoftDecay, or another way of training, makes a better fine-tuned model, over several seeds."""
+"""Evaluation on GLUE: whether SoftDecay, or another method of training, gives a better fine-tuned model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError
-from isotrope.finetuning.methods import ALPHAS, Method
-from isotrope.finetuning.methods import methods as parse_methods
-from isotrope.finetuning.result import GlueEvaluation
-from isotrope.finetuning.runs import RUNS, prepare, read_runs, refuse_other, write_run
-from isotrope.finetuning.settings import Training
-from isotrope.finetuning.tasks import TaskData, glue_folder, read_task, read_tasks
+from isotrope.finetuning.result import TABLES, GlueEvaluation
+from isotrope.finetuning.runs import GlueRun, check_settings, prepare_folder, read_runs, write_run
+from isotrope.finetuning.settings import ALPHAS, Method, Training, parse_methods
+from isotrope.finetuning.tasks import TaskData, find_glue_folder, read_task, read_tasks
 from isotrope.pipeline import Progress
 from isotrope.sources.models.load import Loaded, load
 from isotrope.sources.models.onnx_layers import refuse_graph
-from isotrope.storage.files import remove_leftovers, write_frame, write_text
+from isotrope.storage.files import write_frame, write_text
 from isotrope.storage.locks import hold_lock
 from isotrope.storage.provenance import describe_provenance, record_start
 
-#: What S-BERT learns from: natural-language inference, the first of these that is there.
-_PAIRS = ("mnli", "rte")
-
-#: The tables that a folder holds beside its runs.
-_TABLES = ("scores", "differences", "runs", "alphas", "spectra")
+#: Tasks of natural-language inference for the pretraining of S-BERT; the first one that is there is used.
+_PAIR_TASKS = ("mnli", "rte")
 
 
 def evaluate_glue(
@@ -53,14 +48,29 @@ def evaluate_glue(
     device: str = "auto",
     progress: Progress | None = None,
 ) -> GlueEvaluation:
-    """Scores of a model fine-tuned on tasks of GLUE, plainly and by other methods, over seeds.
+    """Fine-tune a model on tasks of GLUE, plainly and by other methods, and score it over seeds.
 
-    model: as for a scan, or one that is loaded already and perhaps changed; its name then says how. data: a folder, see
-    `isotrope.finetuning.tasks`; None for ISOTROPE_DATA or the hub. methods: beside "base" any of "softdecay",
-    "expdecay", "sbert", "bert-ct", "simcse" and "simcse+softdecay". alphas: that SoftDecay begins with;
-    softdecay_block: the block that it is in. seeds: how many, from `seed` on. The other numbers are of training, see
-    `isotrope.finetuning.settings.Training`. output: a folder in which each finished run becomes a file at once;
-    `resume` goes on with it. Paper: Yan et al. 2022, Tables 2, 3, 5 and 6.
+    Args:
+        model: as for a scan, or a model that is loaded already; the name of a changed model should say how.
+        data: a folder, see `isotrope.finetuning.tasks`; None for the folder ISOTROPE_DATA, or else the hub.
+        tasks: names of tasks, by default all that are there.
+        methods: besides "base" any of "softdecay", "expdecay", "sbert", "bert-ct", "simcse" and "simcse+softdecay".
+        alphas: initial values of SoftDecay's α.
+        softdecay_block: the block that SoftDecay is attached to, −1 for the last.
+        seeds: number of seeds.
+        seed: the first seed.
+        epochs, batch_size, learning_rate, softdecay_learning_rate, max_length, patience, train_rows: hyperparameters,
+            see `isotrope.finetuning.settings.Training`.
+        output: a folder; each finished run is written to it at once.
+        resume: continue the runs of the folder.
+        revision, trust_remote_code, device: as for `isotrope.scan`.
+        progress: called with a stage, what is done and the total.
+
+    Returns:
+        Scores in per cent with their spread over seeds, and differences to "base" with p-values.
+
+    References:
+        Yan et al. 2022, Tables 2, 3, 5 and 6
     """
     started, told = record_start(), progress or (lambda *_: None)
     training = Training(
@@ -74,44 +84,24 @@ def evaluate_glue(
     )
     if seeds < 1 or not 0 <= seed < 2**31 - seeds:
         raise InputError(f"got {seeds} seeds from {seed} on, expected at least one, and numbers below {2**31 - 1:,}.")
-    tried = [replace(method, block=softdecay_block) for method in parse_methods(methods, alphas)]
+    parsed = parse_methods(methods, alphas, softdecay_block)
     told("reading the tasks", 0, None)
     found = read_tasks(tasks, data)
-    pairs = _pairs(found, data) if any(method.first == "sbert" for method in tried) else None
+    pairs = _find_pairs(found, data) if any(method.first == "sbert" for method in parsed) else None
+    plan = _Plan(found, parsed, range(seed, seed + seeds), training, pairs)
     folder = None if output is None else Path(output)
     with nullcontext() if folder is None else hold_lock(folder):
-        earlier = [] if folder is None else prepare(folder, resume=resume)
-        if folder is not None:
-            remove_leftovers(folder / RUNS, "*.json")
+        earlier = [] if folder is None else prepare_folder(folder, resume=resume)
         told("loading the model", 0, None)
         options = {"revision": revision, "device": device, "trust_remote_code": trust_remote_code}
-        loaded = model if isinstance(model, Loaded) else pretrained(model, **options)
-        elsewhere = {} if softdecay_block == -1 else {"softdecay_block": softdecay_block}
-        settings = {task.task.name: _settings(loaded, task, training) | elsewhere for task in found}
-        for name, same in settings.items():
-            refuse_other(earlier, name, same)
+        loaded = model if isinstance(model, Loaded) else load_pretrained(model, **options)
+        settings = {task.task.name: plan.describe_settings(loaded, task) for task in found}
+        check_settings(earlier, settings)
         runs = {run.key: run for run in earlier}
-        from isotrope.finetuning.task_training import pretrained_spectra, train
-
-        before = {}
-        for number in range(seed, seed + seeds):
-            for task in found:
-                for method in tried:
-                    name = task.task.name
-                    if (name, method.name, number) in runs:
-                        continue
-                    if name not in before:
-                        before[name] = pretrained_spectra(loaded, task, training)
-                    made = train(loaded, task, method, number, training, pairs, _stages(told, name, method, number))
-                    first = {"pairs": pairs.task.name} if pairs is not None and method.first == "sbert" else {}
-                    run = replace(
-                        made, spectra={"pretrained": before[name]} | made.spectra, settings=settings[name] | first
-                    )
-                    runs[run.key] = run
-                    if folder is not None:
-                        write_run(folder, run)
-        names, labels = {task.task.name for task in found}, {method.name for method in tried}
-        asked = [run for run in runs.values() if run.task in names and run.method in labels]
+        for run in _train_missing(plan, loaded, runs.keys(), told):
+            runs[run.key] = replace(run, settings=settings[run.task] | run.settings)
+            if folder is not None:
+                write_run(folder, runs[run.key])
         what = {
             "model": loaded.name,
             "revision": loaded.revision,
@@ -122,56 +112,88 @@ def evaluate_glue(
         facts = describe_provenance(started, what | asdict(training), 0)
         if folder is not None:
             _write_tables(folder, GlueEvaluation.of(read_runs(folder), facts))
-        return GlueEvaluation.of(asked, facts)
+        names, labels = {task.task.name for task in found}, {method.name for method in parsed}
+        return GlueEvaluation.of((r for r in runs.values() if r.task in names and r.method in labels), facts)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is trained: every task by every method with every seed. pairs: rows for the pretraining of S-BERT."""
+
+    tasks: Sequence[TaskData]
+    methods: Sequence[Method]
+    seeds: Sequence[int]
+    training: Training
+    pairs: TaskData | None
+
+    def describe_settings(self, loaded: Loaded, data: TaskData) -> dict[str, Any]:
+        """What must be the same for all runs of a task to be comparable."""
+        parts = [data.train, *data.validation.values()]
+        block = self.methods[0].block
+        return {
+            "model": loaded.name,
+            "revision": loaded.revision,
+            "weights": loaded.files,
+            "data": "-".join(part.checksum for part in parts),
+            **asdict(self.training),
+            **({} if block == -1 else {"softdecay_block": block}),
+        }
+
+
+def _train_missing(
+    plan: _Plan, loaded: Loaded, finished: Collection[tuple[str, str, int]], progress: Progress
+) -> Iterator[GlueRun]:
+    """Train what is not finished yet. finished: task, method and seed of runs."""
+    from isotrope.finetuning.task_training import compute_pretrained_spectrum, train
+
+    pretrained: dict[str, Any] = {}
+    for seed in plan.seeds:
+        for data in plan.tasks:
+            for method in plan.methods:
+                task = data.task.name
+                if (task, method.name, seed) in finished:
+                    continue
+                if task not in pretrained:
+                    pretrained[task] = compute_pretrained_spectrum(loaded, data, plan.training)
+                stages = _name_stages(progress, f"{task}, {method.name}, seed {seed}")
+                run = train(loaded, data, method, seed, plan.training, plan.pairs, stages)
+                first = {"pairs": plan.pairs.task.name} if plan.pairs is not None and method.first == "sbert" else {}
+                yield replace(run, spectra={"pretrained": pretrained[task]} | run.spectra, settings=first)
+
+
+def _name_stages(progress: Progress, run: str) -> Callable[[str], Callable[[int, int], None]]:
+    """Report the progress of each stage of a run under the name of the run."""
+    return lambda stage: lambda done, total: progress(f"{run}: {stage}", done, total)
 
 
 def _write_tables(folder: Path, result: GlueEvaluation) -> None:
-    """Write glue.json and a table of each kind beside the runs of a folder, of all that it holds."""
-    for name in _TABLES:
+    """Write glue.json and all tables of a folder of runs."""
+    for name in TABLES:
         write_frame(folder / f"{name}.csv", result.to_frame(name))
     write_text(folder / "glue.json", result.to_json())
 
 
-def _pairs(found: Sequence[TaskData], data: str | Path | None) -> TaskData:
-    """The task whose pairs S-BERT learns from."""
-    folder = glue_folder(data)
-    for name in _PAIRS:
+def _find_pairs(found: Sequence[TaskData], data: str | Path | None) -> TaskData:
+    """Find the task with labelled pairs for the pretraining of S-BERT."""
+    folder = find_glue_folder(data)
+    for name in _PAIR_TASKS:
         here = next((task for task in found if task.task.name == name), None)
         if here is not None:
             return here
         if folder is None or (folder / name).is_dir():
             return read_task(name, folder)
-    raise InputError(f"S-BERT learns from the pairs of {' or '.join(_PAIRS)}, and {str(folder)!r} holds neither.")
+    raise InputError(f"S-BERT learns from the pairs of {' or '.join(_PAIR_TASKS)}, and {str(folder)!r} holds neither.")
 
 
-def pretrained(model: str | Path | None, **options: Any) -> Loaded:
-    """The model, whose missing pooler, where it is missing, is the same random one each time."""
+def load_pretrained(model: str | Path | None, **options: Any) -> Loaded:
+    """Load a model; a pooler that its weights lack is the same random one each time."""
     from importlib.util import find_spec
 
     refuse_graph(model, "fine-tuning")
     if find_spec("torch") is None:
-        return load(model, **options)  # which says what to install
+        return load(model, **options)  # raises the error that names what to install
     import torch
 
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return load(model, **options)
-
-
-def _settings(loaded: Loaded, data: TaskData, training: Training) -> dict[str, Any]:
-    """All that runs of one task must have in common to be compared."""
-    parts = [data.train, *data.validation.values()]
-    return {
-        "model": loaded.name,
-        "revision": loaded.revision,
-        "weights": loaded.files,
-        "data": "-".join(part.checksum for part in parts),
-        **asdict(training),
-    }
-
-
-def _stages(told: Progress, task: str, method: Method, seed: int) -> Callable[[str], Callable[[int, int], None]]:
-    def stage(name: str) -> Callable[[int, int], None]:
-        return lambda done, total: told(f"{task}, {method.name}, seed {seed}: {name}", done, total)
-
-    return stage

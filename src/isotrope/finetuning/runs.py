@@ -1,33 +1,33 @@
-"""One fine-tuned model of a GLUE evaluation as plain data, and the folder where each is a file of its own."""
+"""Runs of a GLUE evaluation as plain data, each in its own file of a folder."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from isotrope.errors import StoreError
-from isotrope.finetuning.methods import METHODS, family
+from isotrope.finetuning.settings import METHODS, family
 from isotrope.finetuning.tasks import TASKS
-from isotrope.storage.files import name_path_in_errors, write_text
+from isotrope.storage.files import name_path_in_errors, remove_leftovers, write_text
 
 _FORMAT = 1
 
-#: Where a folder keeps its runs.
+#: The subfolder of the runs.
 RUNS = "runs"
 
 
 @dataclass(frozen=True)
 class GlueRun:
-    """What one task, method and seed gave.
+    """One model fine-tuned on one task by one method with one seed.
 
-    scores: by metric, those of MNLI's mismatched rows with "_mismatched" behind their names, shares of 1; None where
-    undefined. held_out: the task's score on held-out rows after each epoch, and `epoch` the one that was kept (from
-    1). alphas: steps and α's of SoftDecay. spectra: "pretrained", and "trained" with "into softdecay" and "out of
-    softdecay", see `isotrope.finetuning.token_spectra`. settings: all that must be the same for runs to be compared.
+    scores: by metric, between 0 and 1, None where undefined; metrics of the mismatched rows of MNLI end in
+    "_mismatched". held_out: score on held-out rows after each epoch. epoch: the best epoch (from 1). alphas: steps and
+    values of SoftDecay's α. spectra: "pretrained" and "trained", and "into softdecay" and "out of softdecay", see
+    `isotrope.finetuning.token_spectra`. settings: what must be the same for runs to be comparable.
     """
 
     task: str
@@ -50,51 +50,57 @@ class GlueRun:
 
 
 def run_file(folder: Path, task: str, method: str, seed: int) -> Path:
-    """Where a run is kept."""
+    """The file of a run."""
     return folder / RUNS / f"{task}.{method.replace(':', '.')}.seed={seed}.json"
 
 
 def write_run(folder: Path, run: GlueRun) -> None:
-    """Write a run, whole or not at all."""
+    """Write a run to its file, atomically."""
     write_text(run_file(folder, *run.key), json.dumps({"format": _FORMAT} | asdict(run), allow_nan=False))
 
 
 def read_runs(folder: Path) -> list[GlueRun]:
-    """All runs that a folder holds, in the order of their files' names."""
-    return [_read(path) for path in sorted((folder / RUNS).glob("*.json"))]
+    """Read all runs of a folder, in the order of their file names."""
+    return [_read_run(path) for path in sorted((folder / RUNS).glob("*.json"))]
 
 
-def prepare(folder: Path, *, resume: bool) -> list[GlueRun]:
-    """The runs that a folder holds already; refused without `resume`, and where nothing can be written."""
+def prepare_folder(folder: Path, *, resume: bool) -> list[GlueRun]:
+    """Check that a folder can be written to, and read its runs; without `resume` it must have none."""
     found = read_runs(folder)
     if found and not resume:
         raise StoreError(
             f"the folder {str(folder)!r} already holds {len(found):,} runs; "
             "choose another one with -o, continue it with --resume, or delete it."
         )
-    there = folder.absolute()
-    while not there.exists():
-        there = there.parent
-    if not there.is_dir():
-        raise StoreError(f"{str(there)!r} is a file; give a folder for the runs with -o.")
-    if not os.access(there, os.W_OK):
-        raise StoreError(f"nothing can be written into {str(there)!r}; give another folder with -o.")
+    existing = folder.absolute()
+    while not existing.exists():
+        existing = existing.parent
+    if not existing.is_dir():
+        raise StoreError(f"{str(existing)!r} is a file; give a folder for the runs with -o.")
+    if not os.access(existing, os.W_OK):
+        raise StoreError(f"nothing can be written into {str(existing)!r}; give another folder with -o.")
+    remove_leftovers(folder / RUNS, "*.json")
     return found
 
 
-def refuse_other(runs: Iterable[GlueRun], task: str, settings: dict[str, Any]) -> None:
-    """Refuse to go on with runs of a task that were trained otherwise: they could not be compared."""
+def check_settings(runs: Iterable[GlueRun], settings: Mapping[str, Mapping[str, Any]]) -> None:
+    """Check that earlier runs have the same settings of their task, so that they are comparable.
+
+    Args:
+        runs: earlier runs.
+        settings: settings by task.
+    """
     for run in runs:
-        for name in settings if run.task == task else ():
-            before, now = run.settings.get(name), settings[name]
+        for name, now in settings.get(run.task, {}).items():
+            before = run.settings.get(name)
             if before != now:
                 raise StoreError(
-                    f"earlier runs of {task} in this folder have {name.replace('_', ' ')} {before}, now it is {now}; "
-                    "say the same, or choose another folder with -o."
+                    f"earlier runs of {run.task} in this folder have {name.replace('_', ' ')} {before}, now it is "
+                    f"{now}; say the same, or choose another folder with -o."
                 )
 
 
-def _read(path: Path) -> GlueRun:
+def _read_run(path: Path) -> GlueRun:
     with name_path_in_errors(path):
         text = path.read_bytes()
     try:

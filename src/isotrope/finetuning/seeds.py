@@ -1,26 +1,26 @@
-"""Two ways of training compared over seeds: each gives a pair of scores, which share data order and first weights.
+"""Comparison of two methods of training over seeds: each seed gives a pair of scores with the same data and weights.
 
-The p-value and the interval are those of the paired t-test. The exact test by changing sides (Noreen 1989) stands
-beside it, with a caution: n seeds have 2ⁿ ways of changing sides, so that with five its p is never below 1/16.
+The p-value and the interval are those of the paired t-test. The exact permutation test (Noreen 1989) is given as well.
+n seeds have 2ⁿ permutations, so with five seeds its p-value is never below 1/16.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from scipy import stats
 
 from isotrope.evaluation.metrics import Vector
-from isotrope.evaluation.significance import LEVEL, SWAPS, holm
+from isotrope.evaluation.significance import LEVEL, SWAPS, Difference
 
 
 @dataclass(frozen=True)
 class Spread:
-    """The mean over seeds, its standard deviation, and the 95 % interval of the mean (Student's t)."""
+    """Mean over seeds, its standard deviation, and the 95 % interval of the mean (Student's t)."""
 
     mean: float
     deviation: float
@@ -30,30 +30,16 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class SeedDifference:
-    """The mean over seeds of one method's score less another's, with its 95 % interval and p-values.
+class SeedDifference(Difference):
+    """Mean difference of two methods over seeds. p: paired t-test. p_permutation: exact permutation test."""
 
-    p: paired t-test. p_permutation: exact test by changing sides. corrected: p after Holm, NaN until asked for.
-    """
-
-    value: float
-    low: float
-    high: float
-    p: float
-    p_permutation: float
-    n: int
-    reason: str | None = None
-    corrected: float = math.nan
-
-    @property
-    def significant(self) -> bool:
-        return self.corrected < LEVEL
+    p_permutation: float = math.nan
 
 
-def spread(values: Sequence[float]) -> Spread:
-    """Mean, deviation and interval of the scores of seeds.
+def compute_spread(values: Sequence[float]) -> Spread:
+    """Compute mean, standard deviation and interval of the scores of seeds.
 
-    >>> found = spread([60.0, 62.0, 64.0])
+    >>> found = compute_spread([60.0, 62.0, 64.0])
     >>> found.mean, found.deviation
     (62.0, 2.0)
     """
@@ -66,42 +52,37 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(mean, deviation, mean - half, mean + half, n)
 
 
-def paired(values: Sequence[float], others: Sequence[float]) -> SeedDifference:
-    """How far scores lie above others of the same seeds, (n,) and (n,).
+def compare_seeds(values: Sequence[float], others: Sequence[float]) -> SeedDifference:
+    """Compare the scores of two methods for the same seeds, (n,) and (n,).
 
-    >>> found = paired([61.0, 64.0, 66.0, 67.0, 70.0], [60.0, 62.0, 63.0, 63.0, 65.0])
+    >>> found = compare_seeds([61.0, 64.0, 66.0, 67.0, 70.0], [60.0, 62.0, 63.0, 63.0, 65.0])
     >>> found.value, round(found.p, 4), found.p_permutation
     (3.0, 0.0132, 0.0625)
     """
-    apart = np.asarray(values, dtype=np.float64) - np.asarray(others, dtype=np.float64)
-    found = spread(apart.tolist())
-    if not np.isfinite(apart).all():
-        return SeedDifference(math.nan, math.nan, math.nan, math.nan, math.nan, found.n, "a score is undefined")
-    if found.n < 2:
-        reason = "one seed has no spread; train with several"
-        return SeedDifference(found.mean, math.nan, math.nan, math.nan, math.nan, found.n, reason)
-    by_sides = _by_sides(apart)
-    if found.deviation <= 1e-12 * max(1.0, float(np.abs(apart).max())):
+    differences = np.asarray(values, dtype=np.float64) - np.asarray(others, dtype=np.float64)
+    found = compute_spread(differences.tolist())
+    n, nan = found.n, math.nan
+    if not np.isfinite(differences).all():
+        return SeedDifference(nan, nan, nan, nan, n, "a score is undefined")
+    if n < 2:
+        return SeedDifference(found.mean, nan, nan, nan, n, "one seed has no spread; train with several")
+    exact = _permutation_p_value(differences)
+    if found.deviation <= 1e-12 * max(1.0, float(np.abs(differences).max())):
         if abs(found.mean) <= 1e-12:
-            return SeedDifference(0.0, 0.0, 0.0, 1.0, by_sides, found.n)
+            return SeedDifference(0.0, 0.0, 0.0, 1.0, n, p_permutation=exact)
         reason = "the difference is the same for all seeds, so that it has no spread"
-        return SeedDifference(found.mean, math.nan, math.nan, math.nan, by_sides, found.n, reason)
-    p = float(2 * stats.t.sf(abs(found.mean) / (found.deviation / math.sqrt(found.n)), found.n - 1))
-    return SeedDifference(found.mean, found.low, found.high, p, by_sides, found.n)
+        return SeedDifference(found.mean, nan, nan, nan, n, reason, p_permutation=exact)
+    p = float(2 * stats.t.sf(abs(found.mean) / (found.deviation / math.sqrt(n)), n - 1))
+    return SeedDifference(found.mean, found.low, found.high, p, n, p_permutation=exact)
 
 
-def corrected(differences: Sequence[SeedDifference]) -> list[SeedDifference]:
-    """The same differences with their p-values corrected for their number."""
-    return [replace(d, corrected=p) for d, p in zip(differences, holm([d.p for d in differences]), strict=True)]
-
-
-def _by_sides(apart: Vector) -> float:
-    """How often a mean difference as large comes about where each seed's two scores change sides by a coin's toss."""
-    n = len(apart)
+def _permutation_p_value(differences: Vector) -> float:
+    """p-value of the mean difference where the two scores of each seed are swapped at random."""
+    n = len(differences)
     if 2**n <= SWAPS:
-        sums, drawn = np.array(list(product((1.0, -1.0), repeat=n))) @ apart, 0
+        sums, drawn = np.array(list(product((1.0, -1.0), repeat=n))) @ differences, 0
     else:
         signs = np.random.default_rng(0).integers(0, 2, (SWAPS, n)) * 2.0 - 1.0
-        sums, drawn = signs @ apart, 1  # the scores as they are count as one of the ways
-    beyond = np.count_nonzero(np.abs(sums) >= abs(apart.sum()) * (1 - 1e-9) - 1e-12)
+        sums, drawn = signs @ differences, 1  # the observed scores count as one of the permutations
+    beyond = np.count_nonzero(np.abs(sums) >= abs(differences.sum()) * (1 - 1e-9) - 1e-12)
     return float((beyond + drawn) / (len(sums) + drawn))

@@ -1,22 +1,30 @@
-"""How models are fine-tuned: the settings of the loop, without torch."""
+"""Settings of fine-tuning, without torch: hyperparameters of training, and the methods that are compared."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from isotrope.errors import InputError
 from isotrope.options import option
+from isotrope.sources.corpora.columns import did_you_mean
 
 _PANEL = "Training"
+
+#: Plain fine-tuning, the baseline of all methods.
+BASE = "base"
+
+#: The initial values of α that the paper searches (Yan et al. 2022, Appendix B).
+ALPHAS = (-0.2, -0.5, -0.8)
 
 
 @dataclass(frozen=True)
 class Training:
-    """How to train: the customary settings of GLUE (batches of 32, three epochs, 2e-5, 128 tokens, linear decay).
+    """Hyperparameters, by default the usual ones of GLUE (batches of 32, three epochs, 2e-5, 128 tokens, linear decay).
 
-    softdecay_learning_rate: of α. patience: epochs without a better score on held-out rows after which to stop.
-    train_rows: how many training rows to use, None for all.
+    softdecay_learning_rate: learning rate of α. patience: epochs without a better score on held-out rows before early
+    stopping. train_rows: number of training rows, None for all.
     """
 
     epochs: int = option(3, "At most.", panel=_PANEL)
@@ -35,3 +43,75 @@ class Training:
         for name in ("learning_rate", "softdecay_learning_rate"):
             if not 0 < getattr(self, name) < math.inf:
                 raise InputError(f"the {name.replace('_', ' ')} is {getattr(self, name)}, expected a positive number.")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of training: with or without pretraining as a sentence encoder, SoftDecay and ExpDecay.
+
+    first: the sentence encoder that is trained first, None for none. alpha: initial value of SoftDecay, None without
+    SoftDecay. block: the block that SoftDecay is attached to, −1 for the last.
+    """
+
+    name: str
+    first: str | None = None
+    softdecay: bool = False
+    expdecay: bool = False
+    alpha: float | None = None
+    block: int = -1
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method(BASE),
+        Method("softdecay", softdecay=True),
+        Method("expdecay", expdecay=True),
+        Method("sbert", first="sbert"),
+        Method("bert-ct", first="bert-ct"),
+        Method("simcse", first="simcse"),
+        Method("simcse+softdecay", first="simcse", softdecay=True),
+    )
+}
+
+#: A second baseline of a method, besides plain fine-tuning.
+ALSO_AGAINST = {"simcse+softdecay": "simcse"}
+
+
+def parse_methods(names: Sequence[str], alphas: Sequence[float] = ALPHAS, block: int = -1) -> list[Method]:
+    """List the methods of these names, the baseline first; a method with SoftDecay occurs once for each α.
+
+    Args:
+        names: names of methods.
+        alphas: initial values of SoftDecay.
+        block: the block that SoftDecay is attached to, −1 for the last.
+
+    Examples:
+        >>> [method.name for method in parse_methods(["softdecay"], [-0.2, -0.5])]
+        ['base', 'softdecay:alpha=-0.2', 'softdecay:alpha=-0.5']
+    """
+    if not alphas or not all(-1 < alpha < 0 for alpha in alphas):
+        got = ", ".join(f"{alpha:g}" for alpha in alphas) or "none"
+        raise InputError(f"got alpha {got}, expected numbers between −1 and 0, such as -0.2,-0.5,-0.8.")
+    found = dict[str, Method]()
+    for name in (BASE, *names):
+        if name not in METHODS:
+            raise InputError(
+                f"there is no method {name!r}{did_you_mean(name, METHODS)}; there are {', '.join(METHODS)}."
+            )
+        method = replace(METHODS[name], block=block)
+        for alpha in alphas if method.softdecay else ():
+            label = f"{name}:alpha={alpha:g}"
+            found[label] = replace(method, name=label, alpha=alpha)
+        if not method.softdecay:
+            found[name] = method
+    return list(found.values())
+
+
+def family(name: str) -> str:
+    """The name of a method without its α.
+
+    >>> family("simcse+softdecay:alpha=-0.2")
+    'simcse+softdecay'
+    """
+    return name.partition(":")[0]

@@ -1,4 +1,4 @@
-"""One run of GLUE: a model of transformers with a new head, trained by one method on one task with one seed."""
+"""One run of GLUE: a model with a new head, fine-tuned by one method on one task with one seed; and its cost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 import math
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,50 +15,50 @@ import torch
 
 from isotrope import nn
 from isotrope.errors import InputError
-from isotrope.finetuning.encoder_pretraining import sentence_stage
-from isotrope.finetuning.loop import Encoded, Tell, encode, fine_tune, predict
-from isotrope.finetuning.methods import Method
+from isotrope.evaluation.result import to_plain
+from isotrope.finetuning.encoder_pretraining import Encode, pretrain_encoder
+from isotrope.finetuning.loop import Encoded, encode, fine_tune, predict
 from isotrope.finetuning.runs import GlueRun
-from isotrope.finetuning.settings import Training
-from isotrope.finetuning.task_metrics import score, task_score
-from isotrope.finetuning.tasks import Rows, Task, TaskData
-from isotrope.finetuning.token_spectra import spectra
+from isotrope.finetuning.settings import Method, Training
+from isotrope.finetuning.tasks import Rows, Task, TaskData, average_scores, compute_score
+from isotrope.finetuning.token_spectra import compute_spectra
 from isotrope.softdecay.attach import copy_layer
 from isotrope.sources.models.load import Loaded, quiet
+from isotrope.sources.text.encoder import Tell
 
-#: The share of training rows that is held out to choose epoch and α by, and how many at most.
+#: The share of training rows that is held out to select epoch and α, and the maximum.
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 1000
 
-#: Validation rows whose spectra are taken.
-_PROBE = 256
+#: Validation rows whose spectra are computed.
+_SPECTRUM_ROWS = 256
 
-#: Points of α's path that are kept, about.
-_PATH = 100
+#: About the number of points of α that are recorded.
+_ALPHA_POINTS = 100
 
 
 class Split(NamedTuple):
-    """The training rows of a seed: those to train on and those held out, by their numbers."""
+    """Numbers of the training rows of a seed: to train on, and held out."""
 
     train: list[int]
     held_out: list[int]
 
 
-def split(count: int, train_rows: int | None, rng: np.random.Generator) -> Split:
-    """Training rows in random order, as many as asked for, a tenth of them held out.
+def split_rows(count: int, train_rows: int | None, rng: np.random.Generator) -> Split:
+    """Split training rows in random order, a tenth of them held out. train_rows: how many to use, None for all.
 
-    >>> [len(part) for part in split(2490, None, np.random.default_rng(0))]
+    >>> [len(part) for part in split_rows(2490, None, np.random.default_rng(0))]
     [2241, 249]
     """
     order = rng.permutation(count)[:train_rows].tolist()
-    held = min(math.ceil(_HELD_OUT * len(order)), _MOST_HELD_OUT)
-    if len(order) - held < 2:
+    count_held_out = min(math.ceil(_HELD_OUT * len(order)), _MOST_HELD_OUT)
+    if len(order) - count_held_out < 2:
         raise InputError(f"got {len(order)} training rows, expected at least 3: a tenth of them is held out.")
-    return Split(order[held:], order[:held])
+    return Split(order[count_held_out:], order[:count_held_out])
 
 
-def pretrained_spectra(loaded: Loaded, data: TaskData, training: Training) -> dict[str, Any]:
-    """The spectrum of the model's last hidden states on validation rows, before anything is trained."""
-    return spectra(loaded.model, _probe(loaded, data, training), training.batch_size)["last"]
+def compute_pretrained_spectrum(loaded: Loaded, data: TaskData, training: Training) -> dict[str, Any]:
+    """Compute the spectrum of the last hidden states of the model on validation rows, before training."""
+    return compute_spectra(loaded.model, _encode_validation(loaded, data, training), training.batch_size)["last"]
 
 
 def train(
@@ -68,79 +68,75 @@ def train(
     seed: int,
     training: Training,
     pairs: TaskData | None,
-    told: Callable[[str], Tell],
+    progress: Callable[[str], Tell],
 ) -> GlueRun:
-    """Train once and score. pairs: what S-BERT learns from first. told: of a stage by its name."""
-    begin, task = time.perf_counter(), data.task
-    random = partial(_random, seed, task.name)
-    parts = split(len(data.train), training.train_rows, random("split"))
+    """Fine-tune a model once and score it.
+
+    Args:
+        loaded: pretrained model, which stays unchanged.
+        data: rows of the task.
+        method: method of training.
+        seed: seed of the head, of dropout, of the split and of the batches.
+        training: hyperparameters.
+        pairs: rows for the pretraining of S-BERT.
+        progress: gives the function to call with steps done and their total, by the name of a stage.
+    """
+    start, task = time.perf_counter(), data.task
+    make_rng = partial(_make_rng, seed, task.name)
+    parts = split_rows(len(data.train), training.train_rows, make_rng("split"))
     encoder = partial(encode, loaded.tokenizer, max_length=training.max_length, pad=loaded.pad, device=loaded.device)
     rows, held_out = data.train.take(parts.train), data.train.take(parts.held_out)
-    held = encoder(held_out.texts)
     layer, alphas = None, list[tuple[int, float]]()
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = with_head(loaded, task)
+        model = add_head(loaded, task)
         if method.alpha is not None:
             layer = nn.attach(model, method.alpha, block=method.block)
             alphas.append((0, layer.alpha))
         if method.first is not None:
             sentences = [text for texts in rows.texts for text in texts]
-            labelled = None if pairs is None else _pairs_of(pairs, data, parts, training, random("pairs"))
-            sentence_stage(
-                method.first,
-                model.base_model,
-                encoder,
-                sentences,
-                labelled,
-                training,
-                random("first"),
-                told("first stage"),
-            )
+            labelled = None if pairs is None else _select_pairs(pairs, data, parts, training, make_rng("pairs"))
+            stage = progress("first stage")
+            rng = make_rng("first")
+            pretrain_encoder(method.first, model.base_model, encoder, sentences, labelled, training, rng, stage)
         if method.expdecay:
             nn.regularize(model, nn.ExpDecay())
-        torch.manual_seed(seed)  # the same dropout for all methods, as far as they draw alike
-        every = max(1, math.ceil(len(rows) / training.batch_size) * training.epochs // _PATH)
+        torch.manual_seed(seed)  # the same dropout for all methods, as far as they use random numbers alike
+        every = max(1, math.ceil(len(rows) / training.batch_size) * training.epochs // _ALPHA_POINTS)
 
-        def after_step(step: int) -> None:
+        def record_alpha(step: int) -> None:
             if layer is not None and step % every == 0:
                 alphas.append((step, layer.alpha))
 
-        labels = torch.tensor(rows.labels, dtype=torch.float32 if task.classes == 1 else torch.long)
-        found = fine_tune(
+        history = fine_tune(
             model,
             encoder(rows.texts),
-            labels,
+            _label_tensor(task, rows),
             training,
-            lambda: task_score(list(_scores(task, predict(model, held, training.batch_size), held_out).values())),
-            random("order"),
-            told("training"),
-            after_step,
+            _held_out_scorer(model, encoder(held_out.texts), task, held_out, training),
+            make_rng("order"),
+            progress("training"),
+            record_alpha,
         )
-    scores = dict[str, float]()
-    for name, validation in data.validation.items():
-        said = predict(model, encoder(validation.texts), training.batch_size)
-        ending = "_mismatched" if name.endswith("mismatched") else ""
-        scores |= {metric + ending: value for metric, value in _scores(task, said, validation).items()}
-    after = spectra(model.base_model, _probe(loaded, data, training), training.batch_size, layer)
+    spectra = compute_spectra(model.base_model, _encode_validation(loaded, data, training), training.batch_size, layer)
     return GlueRun(
         task.name,
         method.name,
         seed,
-        {metric: _finite(value) for metric, value in scores.items()},
-        [_finite(value) for value in found.held_out],
-        found.epoch,
-        found.losses,
-        found.steps,
-        round(time.perf_counter() - begin, 1),
+        to_plain(_score_validation(model, encoder, data, training)),
+        to_plain(history.held_out),
+        history.epoch,
+        history.losses,
+        history.steps,
+        round(time.perf_counter() - start, 1),
         {"train": len(rows), "held_out": len(held_out)} | {name: len(rows) for name, rows in data.validation.items()},
         alphas,
-        {"trained" if name == "last" else name: spectrum for name, spectrum in after.items()},
+        {"trained" if name == "last" else name: spectrum for name, spectrum in spectra.items()},
     )
 
 
-def with_head(loaded: Loaded, task: Task) -> Any:
-    """The model with a new head for a task's labels, in float32; the head's weights are random."""
+def add_head(loaded: Loaded, task: Task) -> Any:
+    """Add a new head for the labels of a task to a model, in float32; the weights of the head are random."""
     from transformers import AutoModelForSequenceClassification
 
     config = copy.deepcopy(loaded.model.config)
@@ -164,26 +160,65 @@ def with_head(loaded: Loaded, task: Task) -> Any:
     return model.to(loaded.device)
 
 
-def _probe(loaded: Loaded, data: TaskData, training: Training) -> Encoded:
-    texts = next(iter(data.validation.values())).texts[:_PROBE]
+def estimate_seconds(loaded: Loaded, tasks: Sequence[TaskData], training: Training) -> float:
+    """Estimate the seconds of plain fine-tuning on all tasks, from one training batch and one prediction of each."""
+    return sum(_estimate_task_seconds(loaded, data, training) for data in tasks)
+
+
+def _estimate_task_seconds(loaded: Loaded, data: TaskData, training: Training) -> float:
+    count = min(len(data.train), training.train_rows or len(data.train))
+    rows = data.train.take(np.random.default_rng(0).permutation(len(data.train))[: training.batch_size].tolist())
+    encoded = encode(loaded.tokenizer, rows.texts, training.max_length, loaded.pad, loaded.device)
+    labels = _label_tensor(data.task, rows).to(loaded.device)
+    with torch.random.fork_rng():
+        model = add_head(loaded, data.task)
+    start = time.perf_counter()
+    model(**encoded.batch(range(len(rows))), labels=labels).loss.backward()
+    trained = time.perf_counter()
+    predict(model, encoded, training.batch_size)
+    step_seconds, prediction_seconds = trained - start, time.perf_counter() - trained
+    validation = sum(map(len, data.validation.values()))
+    steps = training.epochs * math.ceil(count / len(rows))
+    return steps * step_seconds + validation / len(rows) * prediction_seconds
+
+
+def _label_tensor(task: Task, rows: Rows) -> torch.Tensor:
+    return torch.tensor(rows.labels, dtype=torch.float32 if task.classes == 1 else torch.long)
+
+
+def _encode_validation(loaded: Loaded, data: TaskData, training: Training) -> Encoded:
+    """Tokenize the validation rows whose spectra are computed."""
+    texts = next(iter(data.validation.values())).texts[:_SPECTRUM_ROWS]
     return encode(loaded.tokenizer, texts, training.max_length, loaded.pad, loaded.device)
 
 
-def _pairs_of(pairs: TaskData, data: TaskData, parts: Split, training: Training, rng: np.random.Generator) -> Rows:
-    """The labelled pairs of S-BERT's first stage; where they are the task's own, held-out rows are not among them."""
+def _select_pairs(pairs: TaskData, data: TaskData, parts: Split, training: Training, rng: np.random.Generator) -> Rows:
+    """Select the labelled pairs for the pretraining of S-BERT, without the held-out rows of the task itself."""
     if pairs.task == data.task:
         return data.train.take(parts.train)
     return pairs.train.take(rng.permutation(len(pairs.train))[: training.train_rows].tolist())
 
 
-def _scores(task: Task, said: Any, rows: Rows) -> dict[str, float]:
-    return {metric: score(metric, said, rows.labels) for metric in task.metrics}
+def _held_out_scorer(model: Any, encoded: Encoded, task: Task, rows: Rows, training: Training) -> Callable[[], float]:
+    """A function that computes the score on held-out rows."""
+    return lambda: average_scores(_compute_scores(task, predict(model, encoded, training.batch_size), rows).values())
 
 
-def _random(seed: int, task: str, what: str) -> np.random.Generator:
-    """Random numbers of a seed and a task: the same ones for all methods."""
+def _score_validation(model: Any, encoder: Encode, data: TaskData, training: Training) -> dict[str, float]:
+    """Compute the scores on all validation splits, by metric."""
+    scores = dict[str, float]()
+    for name, rows in data.validation.items():
+        predicted = predict(model, encoder(rows.texts), training.batch_size)
+        ending = "_mismatched" if name.endswith("mismatched") else ""
+        found = _compute_scores(data.task, predicted, rows)
+        scores |= {metric + ending: value for metric, value in found.items()}
+    return scores
+
+
+def _compute_scores(task: Task, predicted: Any, rows: Rows) -> dict[str, float]:
+    return {metric: compute_score(metric, predicted, rows.labels) for metric in task.metrics}
+
+
+def _make_rng(seed: int, task: str, what: str) -> np.random.Generator:
+    """Random numbers of a seed and a task, the same for all methods."""
     return np.random.default_rng([seed, zlib.crc32(f"{task} {what}".encode())])
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

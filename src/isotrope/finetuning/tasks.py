@@ -1,8 +1,8 @@
-"""The tasks of GLUE: which columns are read, what is scored, and their rows from a folder of files or from the hub.
+"""The tasks of GLUE: their columns and metrics, and their rows from a folder of files or from the hub.
 
 A folder, or `glue/` in it, holds a folder for each task with `train.tsv` and `validation.tsv` (MNLI:
-`validation_matched.tsv` and `validation_mismatched.tsv`): tab-separated below a header, quoted, with the columns and
-the label numbers of the hub's set `nyu-mll/glue`.
+`validation_matched.tsv` and `validation_mismatched.tsv`): tab-separated with a header, quoted, with the columns and the
+numbers of labels of the data set `nyu-mll/glue` on the hub.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from isotrope.errors import InputError
+from isotrope.evaluation.metrics import CORRELATIONS, Correlation, Mean, Vector
 from isotrope.sources.corpora.columns import did_you_mean
 from isotrope.sources.corpora.datasets import dataset_rows, load_split
 from isotrope.storage.regular_files import check_regular
@@ -28,7 +31,7 @@ TRAIN = "train"
 
 @dataclass(frozen=True)
 class Task:
-    """A task: its columns of text, what is scored, how many classes there are (1: a number is to be said)."""
+    """A task: its columns of text, its metrics and its number of classes (1 for regression)."""
 
     name: str
     columns: tuple[str, ...]
@@ -39,7 +42,7 @@ class Task:
 
 _PAIR = ("sentence1", "sentence2")
 
-#: The tasks in the order of the paper's tables. WNLI is left out, as everywhere (Devlin et al. 2019).
+#: The tasks in the order of the tables of Yan et al. 2022. WNLI is left out, as usual (Devlin et al. 2019).
 TASKS = {
     task.name: task
     for task in (
@@ -57,7 +60,7 @@ TASKS = {
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a split: one or two texts each, and a label."""
+    """Rows of a split: one or two texts each, and a label."""
 
     texts: Sequence[tuple[str, ...]] = field(repr=False)
     labels: Sequence[float] = field(repr=False)
@@ -66,19 +69,19 @@ class Rows:
         return len(self.texts)
 
     def take(self, which: Iterable[int]) -> Rows:
-        """The rows of these numbers."""
-        chosen = list(which)
-        return Rows([self.texts[i] for i in chosen], [self.labels[i] for i in chosen])
+        """Select rows by their numbers."""
+        numbers = list(which)
+        return Rows([self.texts[i] for i in numbers], [self.labels[i] for i in numbers])
 
     @property
     def checksum(self) -> str:
-        """A short name of what the rows hold."""
+        """Short checksum of texts and labels."""
         return f"{zlib.crc32(repr((list(self.texts), list(self.labels))).encode()):08x}"
 
 
 @dataclass(frozen=True)
 class TaskData:
-    """A task with its training rows and the rows that it is scored on, by the name of their split."""
+    """A task with its training rows and its validation rows, by the name of their split."""
 
     task: Task
     train: Rows
@@ -86,60 +89,63 @@ class TaskData:
 
 
 def read_tasks(names: Sequence[str] | None, data: str | Path | None) -> list[TaskData]:
-    """The tasks of these names, by default all that are there.
+    """Read tasks.
 
-    data: a folder; None for that of ISOTROPE_DATA, and without that the hub.
+    Args:
+        names: names of tasks, by default all that are there.
+        data: a folder; None for the folder ISOTROPE_DATA, or else the hub.
     """
     for name in names or ():
         if name not in TASKS:
             raise InputError(f"there is no task {name!r}{did_you_mean(name, TASKS)}; there are {', '.join(TASKS)}.")
-    folder = glue_folder(data)
+    folder = find_glue_folder(data)
     there = list(TASKS) if folder is None else [name for name in TASKS if (folder / name).is_dir()]
     if not there:
         raise InputError(f"{str(folder)!r} holds no task; expected folders such as {Path('rte') / 'train.tsv'}.")
     return [read_task(name, folder) for name in dict.fromkeys(names or there)]
 
 
-def glue_folder(data: str | Path | None) -> Path | None:
-    """The folder that holds the tasks' folders, None for the hub."""
-    place = data or os.environ.get("ISOTROPE_DATA")
-    if place is None:
+def find_glue_folder(data: str | Path | None) -> Path | None:
+    """Find the folder that holds the folders of tasks; None for the hub."""
+    root = data or os.environ.get("ISOTROPE_DATA")
+    if root is None:
         return None
-    if not Path(place).is_dir():
-        raise InputError(f"there is no folder {str(place)!r}; give the one that holds the tasks, such as glue.")
-    inside = Path(place) / "glue"
-    return inside if inside.is_dir() else Path(place)
+    if not Path(root).is_dir():
+        raise InputError(f"there is no folder {str(root)!r}; give the one that holds the tasks, such as glue.")
+    inside = Path(root) / "glue"
+    return inside if inside.is_dir() else Path(root)
 
 
 def read_task(name: str, folder: Path | None) -> TaskData:
-    """A task from its folder, or from the hub."""
+    """Read a task from its folder, or from the hub."""
     task = TASKS[name]
-    train, *scored = (_read(task, split, folder) for split in (TRAIN, *task.validation))
+    train, *scored = (_read_split(task, split, folder) for split in (TRAIN, *task.validation))
     return TaskData(task, train, dict(zip(task.validation, scored, strict=True)))
 
 
-def _read(task: Task, split: str, folder: Path | None) -> Rows:
+def _read_split(task: Task, split: str, folder: Path | None) -> Rows:
+    """Read and check the rows of a split."""
     found: Iterator[tuple[str, dict[str, Any]]]
     if folder is None:
-        place = f"{HUB}:{task.name}"
-        data, _ = load_split(place, split)
-        found = ((f"row {i} of {place}, {split},", row) for i, row in dataset_rows(data, place))
+        address = f"{HUB}:{task.name}"
+        data, _ = load_split(address, split)
+        found = ((f"row {i} of {address}, {split},", row) for i, row in dataset_rows(data, address))
     else:
-        place = str(folder / task.name / f"{split}.tsv")
-        found = _lines(Path(place))
+        address = str(folder / task.name / f"{split}.tsv")
+        found = _read_lines(Path(address))
     texts, labels = [], []
     for where, row in found:
         absent = [column for column in (*task.columns, "label") if row.get(column) is None]
         if absent:
             raise InputError(f"{where} has no {absent[0]}; {task.name} needs {', '.join(task.columns)} and label.")
         texts.append(tuple(str(row[column]) for column in task.columns))
-        labels.append(_label(row["label"], task, where))
+        labels.append(_parse_label(row["label"], task, where))
     if not texts:
-        raise InputError(f"{place} has no row; check the file.")
+        raise InputError(f"{address} has no row; check the file.")
     return Rows(texts, labels)
 
 
-def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     check_regular(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -152,8 +158,8 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise InputError(f"{str(path)!r} cannot be read as tab-separated text ({error}); check the file.") from error
 
 
-def _label(label: Any, task: Task, where: str) -> float:
-    """A label as a number; what it cannot be is refused, as are the hub's −1 for labels that are kept secret."""
+def _parse_label(label: Any, task: Task, where: str) -> float:
+    """Parse a label; unknown labels raise InputError, and so does −1, the hub's label of hidden test rows."""
     expected = "a number" if task.classes == 1 else f"0 to {task.classes - 1}"
     try:
         value = float(label)
@@ -162,3 +168,48 @@ def _label(label: Any, task: Task, where: str) -> float:
     if not math.isfinite(value) or (task.classes > 1 and value not in range(task.classes)):
         raise InputError(f"{where} has the label {label!r}, expected {expected}.")
     return value
+
+
+def accuracy(predicted: Vector, labels: Vector) -> float:
+    """Share of rows whose label is predicted."""
+    return Mean(np.equal(predicted, labels)).value
+
+
+def f1(predicted: Vector, labels: Vector) -> float:
+    """Harmonic mean of precision and recall of class 1; 0 where neither predictions nor labels contain it.
+
+    >>> f1(np.array([1, 1, 0]), np.array([1, 0, 1]))
+    0.5
+    """
+    hits = np.count_nonzero((predicted == 1) & (labels == 1))
+    named = np.count_nonzero(predicted == 1) + np.count_nonzero(labels == 1)
+    return float(2 * hits / named) if named else 0.0
+
+
+def matthews(predicted: Vector, labels: Vector) -> float:
+    """Correlation of predicted and true labels 0 and 1; 0 where one of them is constant (Matthews 1975).
+
+    >>> matthews(np.array([1, 1, 0, 0]), np.array([1, 1, 0, 1])).__round__(4)
+    0.5774
+    """
+    if np.ptp(predicted) == 0 or np.ptp(labels) == 0:
+        return 0.0
+    return float(np.corrcoef(predicted, labels)[0, 1])
+
+
+#: Metrics of classification by name.
+_CLASS_METRICS = {"accuracy": accuracy, "f1": f1, "matthews": matthews}
+
+
+def compute_score(metric: str, predicted: Vector, labels: Sequence[float]) -> float:
+    """Compute a metric by name, (n,) and (n,) -> a number; NaN where a correlation is undefined."""
+    gold = np.asarray(labels, dtype=np.float64)
+    if metric in CORRELATIONS:
+        return Correlation(predicted, gold, metric).value
+    return _CLASS_METRICS[metric](predicted, gold)
+
+
+def average_scores(scores: Iterable[float]) -> float:
+    """Average the scores of a task as GLUE does; −inf where one is undefined."""
+    found = float(np.mean(list(scores)))
+    return found if math.isfinite(found) else -math.inf

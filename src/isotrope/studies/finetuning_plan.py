@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from isotrope.finetuning.settings import Training
-from isotrope.finetuning.tasks import TaskData, glue_folder, read_tasks
+from isotrope.finetuning.tasks import TaskData, find_glue_folder, read_tasks
 from isotrope.readings.cost import duration
 from isotrope.sources.models.load import Loaded
 from isotrope.studies.options import Options
@@ -41,7 +41,7 @@ class FineTuning:
         root = options.data_root
         if tasks is not None:
             return cls(read_tasks(tasks, root) if tasks else [], training)
-        there = root is not None and glue_folder(root) != Path(root)
+        there = root is not None and find_glue_folder(root) != Path(root)
         return cls(read_tasks(_QUICK_TASKS if options.quick else None, root) if there else [], training)
 
     @property
@@ -56,7 +56,7 @@ class FineTuning:
         """Estimate how long fine-tuning takes, and say so; `times` is how often each model is trained on all tasks."""
         if options.say is None or options.resume or not self.data:
             return
-        from isotrope.finetuning.cost import fine_tuning_seconds
+        from isotrope.finetuning.task_training import estimate_seconds
 
-        seconds = sum(n * fine_tuning_seconds(load(m), self.data, self.training) for m, n in times.items())
+        seconds = sum(n * estimate_seconds(load(m), self.data, self.training) for m, n in times.items())
         options.say(f"fine-tuning on {', '.join(self.names)} will take about {duration(seconds)} besides")

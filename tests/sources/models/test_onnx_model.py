@@ -225,13 +225,13 @@ def test_states_that_do_not_follow_the_tokens_are_refused(tmp_path: Path) -> Non
 
 def test_what_needs_weights_is_refused(tmp_path: Path) -> None:
     import isotrope
-    from isotrope.finetuning.glue import pretrained
+    from isotrope.finetuning.glue import load_pretrained
 
     model = saved(tmp_path, graph())
     with pytest.raises(InputError, match=r"an embedder needs the weights, and .*model\.onnx is an ONNX file; give the"):
         isotrope.build(tmp_path / "out", model=model, text=texts(5))
     with pytest.raises(InputError, match="fine-tuning needs the weights"):
-        pretrained(model)
+        load_pretrained(model)
 
 
 def test_a_token_that_the_graph_does_not_know_is_said(tmp_path: Path) -> None:

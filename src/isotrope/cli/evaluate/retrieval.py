@@ -11,7 +11,7 @@ from isotrope.cli.evaluate.text import changed, fitted_words, in_words, listed, 
 from isotrope.cli.options import ENGINE, ROWS, Json, Keywords, derive_options, make_evaluation_options
 
 if TYPE_CHECKING:
-    from isotrope.evaluation.retrieval_result import RetrievalEvaluation
+    from isotrope.evaluation.result import RetrievalEvaluation
 
 #: Columns of the table: score and heading.
 _COLUMNS = (

@@ -11,7 +11,7 @@ from isotrope.cli.evaluate.text import changed, fitted_words, in_words, listed, 
 from isotrope.cli.options import ENGINE, Json, Keywords, derive_options, make_evaluation_options
 
 if TYPE_CHECKING:
-    from isotrope.evaluation.sts_result import StsEvaluation
+    from isotrope.evaluation.result import StsEvaluation
 
 _SPACE = make_evaluation_options(
     layers={"default": None, "shown": "last; 1,-1 for the protocol paper"},

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from isotrope.evaluation.differences import PointDifference
+    from isotrope.evaluation.result import PointDifference
 
 
 def listed(text: str) -> list[str]:

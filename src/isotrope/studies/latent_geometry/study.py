@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from isotrope.errors import InputError
-from isotrope.finetuning.glue import evaluate_glue, pretrained
+from isotrope.finetuning.glue import evaluate_glue, load_pretrained
 from isotrope.finetuning.settings import Training
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.models.load import EMBEDDED, Loaded
@@ -124,7 +124,7 @@ def latent_geometry(
     protocol = _Protocol(
         options,
         cache(partial(_draw_samples, options)),
-        lru_cache(maxsize=2)(lambda name: pretrained(None if name == EMBEDDED else name, device=options.device)),
+        lru_cache(maxsize=2)(lambda name: load_pretrained(None if name == EMBEDDED else name, device=options.device)),
         None if foreign is None else str(foreign),
         FineTuning.from_options(options, tasks, train_rows, epochs, learning_rate, max_length),
     )

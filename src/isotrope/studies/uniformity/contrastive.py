@@ -67,7 +67,7 @@ def _train_encoder(options: Options, model: str, method: str, sentences: list[st
     import torch
 
     from isotrope import nn
-    from isotrope.finetuning.encoder_pretraining import sentence_stage
+    from isotrope.finetuning.encoder_pretraining import pretrain_encoder
     from isotrope.finetuning.loop import encode
 
     loaded, training = encoder.loaded, Training()
@@ -78,6 +78,6 @@ def _train_encoder(options: Options, model: str, method: str, sentences: list[st
         if method == _WITH:
             nn.attach(loaded.model, _ALPHA)
         ids = partial(encode, loaded.tokenizer, **how)
-        sentence_stage("simcse", loaded.model, ids, sentences, None, training, rng, partial(progress, method))
+        pretrain_encoder("simcse", loaded.model, ids, sentences, None, training, rng, partial(progress, method))
     loaded.model.eval()
     return encoder

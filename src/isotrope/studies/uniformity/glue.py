@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from isotrope.finetuning.glue import evaluate_glue
-from isotrope.finetuning.methods import ALPHAS, METHODS
 from isotrope.finetuning.result import GlueEvaluation
+from isotrope.finetuning.settings import ALPHAS, METHODS
 from isotrope.sources.models.load import EMBEDDED
 from isotrope.studies.finetuning_plan import FineTuning
 from isotrope.studies.options import Options, to_file_name

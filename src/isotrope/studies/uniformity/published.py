@@ -11,7 +11,7 @@ import numpy as np
 
 from isotrope.evaluation.sts import MEAN
 from isotrope.evaluation.treatments import RAW
-from isotrope.finetuning.methods import family
+from isotrope.finetuning.settings import family
 
 #: The repairs that claims are about: whitening, and SoftDecay with the α of Appendix B.
 WHITENING, FIXED = "whitening", "softdecay:alpha=-0.6:form=paper"

@@ -15,7 +15,7 @@ from isotrope.drawing.projections import project_tsne
 from isotrope.errors import InputError
 from isotrope.evaluation.pairs import PROTOCOLS, read_sets
 from isotrope.evaluation.sts import LAYERS, evaluate_sts
-from isotrope.evaluation.treatments import OWN, RAW, treatments
+from isotrope.evaluation.treatments import OWN, RAW, parse_treatments
 from isotrope.finetuning.settings import Training
 from isotrope.measures import get
 from isotrope.runs.saved_statistics import saved_summary
@@ -240,7 +240,7 @@ def _measure_repairs(options: Options, model: str) -> Results:
     for pairs in read_sets(_list_sets(options), options.data_root, "concatenated"):
         sentences = list(dict.fromkeys(pairs.sentences))
         raw = np.asarray(encoder(sentences), dtype=np.float64)
-        for treatment in treatments([WHITENING, FIXED], seed=options.seed):
+        for treatment in parse_treatments([WHITENING, FIXED], seed=options.seed):
             image = np.asarray(treatment.fit(raw, OWN, pairs.name)(raw))
             row: dict[str, Any] = {"set": pairs.name, "repair": treatment.name, "n": len(raw)}
             for name in ("explained_variance_1", "rbf_distance", "token_uniformity"):
@@ -273,7 +273,7 @@ def _project_pairs(options: Options, model: str) -> Results:
     raw = np.asarray(_make_encoder(options, model)(sentences), dtype=np.float64)
     parts = []
     kept = min(_KEPT, *raw.shape)
-    for treatment in treatments([f"whitening:dimensions={kept}", FIXED], seed=options.seed):
+    for treatment in parse_treatments([f"whitening:dimensions={kept}", FIXED], seed=options.seed):
         image = np.asarray(treatment.fit(raw, OWN, pairs.name)(raw))
         x, y = project_tsne(np.asarray(image, dtype=np.float64), options.seed).T
         pair, side = np.tile(np.arange(count), 2), np.repeat([1, 2], count)

@@ -10,9 +10,8 @@ import pytrec_eval
 from numpy.testing import assert_allclose, assert_array_equal
 
 from isotrope.errors import InputError
-from isotrope.evaluation import search as module
-from isotrope.evaluation.ranking import ranking_scores
-from isotrope.evaluation.search import NOTHING, search
+from isotrope.evaluation import ranking as module
+from isotrope.evaluation.ranking import NOTHING, score_rankings, search
 
 
 def nearest(queries: np.ndarray, rows: np.ndarray, ids: list[str], k: int, own: np.ndarray) -> list[list[int]]:
@@ -70,7 +69,7 @@ def test_scores_by_hand() -> None:
     """A first relevant document at rank 2, one of grade 3 at rank 11, one not found, and one judged not relevant."""
     found = np.full((2, 100), 1000) + np.arange(100)
     found[0, [0, 1, 10]] = [4, 7, 9]
-    scores = ranking_scores(found, [{4: 0, 7: 1, 9: 3, 8: 2}, {5: 1}])
+    scores = score_rankings(found, [{4: 0, 7: 1, 9: 3, 8: 2}, {5: 1}])
     ideal = 3 + 2 / math.log2(3) + 1 / math.log2(4)
     assert_allclose(scores["ndcg_at_10"], [1 / math.log2(3) / ideal, 0])
     assert_allclose(scores["recall_at_10"], [1 / 3, 0])
@@ -90,7 +89,7 @@ def test_scores_are_those_of_trec_eval(seed: int) -> None:
         for _ in range(queries)
     ]
     towards = rng.normal(size=(queries, 8))
-    found = ranking_scores(search(towards, [rows], ids, 100, np.full(queries, NOTHING)), judged)
+    found = score_rankings(search(towards, [rows], ids, 100, np.full(queries, NOTHING)), judged)
 
     cosines = towards @ rows.T / np.linalg.norm(rows, axis=1) / np.linalg.norm(towards, axis=1, keepdims=True)
     rounded = cosines.round(6)  # trec_eval compares float32
