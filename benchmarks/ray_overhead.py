@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from isotrope.engines import local
 from isotrope.engines.ray.source import RaySource
 from isotrope.engines.ray.workers import Workers, ray_workers
 from isotrope.pipeline import resolve_options
@@ -105,7 +104,7 @@ def main() -> None:
 
         def alone() -> None:
             before = psutil.Process().cpu_times()
-            here.append(seconds(lambda: local.run(source, Collection(options.wanted))))
+            here.append(seconds(lambda: source.reduce(Collection(options.wanted))))
             after = psutil.Process().cpu_times()
             cpu.append(after.user + after.system - before.user - before.system)
 

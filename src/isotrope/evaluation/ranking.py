@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import to_unit_rows
 from isotrope.errors import InputError
-from isotrope.repairs.rows import unit
 
 #: Number of documents that the scores of a ranking need.
 DEPTH = 100
@@ -80,7 +80,7 @@ def _unit_rows(rows: NDArray[Any]) -> NDArray[np.float64]:
     """Rows of length 1; zero rows stay zero, rows with NaN or infinity become NaN."""
     wide = rows.astype(np.float64)
     wide[~np.isfinite(wide).all(axis=1)] = np.nan
-    return np.asarray(unit(wide))
+    return np.asarray(to_unit_rows(wide))
 
 
 def _keys(cosines: NDArray[np.float64], id_ranks: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from isotrope.drawing.style import BLUE, GREY
 from isotrope.figures.record import MARBUT, YAMAGIWA, register_figure
-from isotrope.measures.token_window import FEWEST, MOST
+from isotrope.statistics.token_tables import FEWEST, MOST
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ from isotrope.drawing.robust_limits import compute_robust_range, is_inside, limi
 from isotrope.drawing.style import BLUE, GREY, format_token
 from isotrope.figures.record import YAMAGIWA, register_figure
 from isotrope.figures.token_scatter import draw_trend, label_points, select_tokens
-from isotrope.measures.token_window import regression
+from isotrope.measures.norm_variance import regression
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

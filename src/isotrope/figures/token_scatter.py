@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isotrope.drawing.robust_limits import compute_robust_range, limit_axes, write_note
 from isotrope.drawing.style import BLUE, ORANGE, SMALL, format_token
 from isotrope.figures.run_data import TokenTypes, Vector
-from isotrope.measures.token_window import regression
+from isotrope.measures.norm_variance import regression
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
