@@ -5,13 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from html import escape
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from isotrope.formats.names import is_vectors, layer_label
+from isotrope.findings.reading import Reading, Verdict
+from isotrope.formats.names import Scanned, is_vectors, name_layer
 from isotrope.formats.printable import escape_controls
 
-if TYPE_CHECKING:
-    from isotrope.findings import Findings, Reading
+
+class Shown(Scanned, Protocol):
+    """What a card shows of findings."""
+
+    readings: list[Reading]
+    verdict: Verdict
+
+    @property
+    def title(self) -> str: ...
 
 
 def _escape(text: str) -> str:
@@ -44,7 +52,7 @@ _FIRST = "text-align:left;padding:2px 10px"
 _FAINT = "opacity:.65"
 
 
-def card(findings: Findings) -> str:
+def format_card(findings: Shown) -> str:
     """What was scanned, the verdict in words, and a line for each layer; every text escaped."""
     parts = [f'<p style="margin:4px 0"><b>{_escape(_title(findings))}</b></p>']
     parts += [
@@ -55,14 +63,14 @@ def card(findings: Findings) -> str:
     return f'<div class="isotrope-findings">{inside}</div>'
 
 
-def _title(findings: Findings) -> str:
+def _title(findings: Shown) -> str:
     source = findings.source
     over = f" over {source['corpus']['name']}" if "corpus" in source else ""
     rows = max((r.n for r in findings.readings if r.layer is not None and r.group is None), default=0)
     return f"{findings.title}{over}: {findings.verdict.word}, {rows:,} rows"
 
 
-def _table(findings: Findings) -> str:
+def _table(findings: Shown) -> str:
     by = {(r.layer, r.measure): r for r in findings.readings if (r.group, r.variant) == (None, "definition")}
     columns = [column for column in _COLUMNS if any((layer, column[0]) in by for layer in findings.layers)]
     if not columns:
@@ -71,7 +79,7 @@ def _table(findings: Findings) -> str:
     rows = []
     for layer in findings.layers[:_MOST]:
         cells = [(_number(by.get((layer, m)), written), _CELL) for m, _, written in columns]
-        rows.append(_row([(layer_label(findings, layer), _FIRST), *cells]))
+        rows.append(_row([(name_layer(findings, layer), _FIRST), *cells]))
     if len(findings.layers) > _MOST:
         rows.append(_row([(f"and {len(findings.layers) - _MOST} more layers", f"{_FIRST};{_FAINT}")]))
     nulls = [(_null(by.get((findings.layers[0], m)), written), f"{_CELL};{_FAINT}") for m, _, written in columns]
@@ -79,20 +87,20 @@ def _table(findings: Findings) -> str:
     return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _plain(findings: Findings) -> str:
+def _plain(findings: Shown) -> str:
     """All readings, where none of the usual ones is there."""
     head = _row([(_head(findings), _FIRST), ("measure", _FIRST), ("value", _CELL)], "th")
     shown = [r for r in findings.readings if r.group is None]
     rows = []
     for r in shown[:_MOST]:
-        layer = layer_label(findings, r.layer)
+        layer = name_layer(findings, r.layer)
         rows.append(_row([(layer, _FIRST), (r.measure, _FIRST), (_number(r, "{:.4g}".format), _CELL)]))
     if len(shown) > _MOST:
         rows.append(_row([(f"and {len(shown) - _MOST} more", f"{_FIRST};{_FAINT}")]))
     return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _head(findings: Findings) -> str:
+def _head(findings: Shown) -> str:
     return "" if is_vectors(findings) else "layer"
 
 
