@@ -265,14 +265,14 @@ def show_plan(plan: Plan, *, json: bool) -> None:
 
         echo_json(library.dumps(asdict(plan)))
         return
-    from isotrope.readings.cost import duration
+    from isotrope.readings.cost import format_duration
 
     out = console()
     if plan.engine != "local":
         out.print(f"engine   {plan.engine}; what follows was measured in this process alone")
     layers = f" for each of {plan.layers} layers" if plan.layers > 1 else ""
     out.print(f"rows     about {plan.rows:,}{layers} of {plan.width:,} dimensions")
-    out.print(f"time     about {duration(plan.seconds)}")
+    out.print(f"time     about {format_duration(plan.seconds)}")
     out.print(f"memory   about {_bytes(plan.memory)}")
     out.print(f"disk     about {_bytes(plan.disk)}, and up to {_bytes(plan.checkpoints)} of checkpoints while it runs")
     out.print("Nothing was written.", style="dim")

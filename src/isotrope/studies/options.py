@@ -15,7 +15,7 @@ from isotrope.errors import InputError
 from isotrope.findings import Findings
 from isotrope.pipeline import Progress, resolve_options
 from isotrope.plan import plan
-from isotrope.readings.cost import duration
+from isotrope.readings.cost import format_duration
 from isotrope.runs.run import Run
 from isotrope.scanner import scan_source
 from isotrope.sources.batch import Source
@@ -160,7 +160,7 @@ class Options:
                 pass
             return
         seconds = times * sum(plan(source, wanted.measures, wanted.wanted).seconds for source in sources)
-        self.say(f"reading and measuring will take about {duration(seconds)}; what is done stays done")
+        self.say(f"reading and measuring will take about {format_duration(seconds)}; what is done stays done")
 
     def run_folder(self, name: str) -> Path:
         return self.folder / "runs" / slug(name)
