@@ -58,7 +58,7 @@ def test_progress_is_told() -> None:
 
 
 def test_long_measuring_is_announced_and_told_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isotrope.pipeline.seconds_after", lambda *_: 240.0)
+    monkeypatch.setattr("isotrope.pipeline.estimate_seconds_after", lambda *_: 240.0)
     seen: list[tuple[str, float, float | None]] = []
     isotrope.scan(vectors=ROWS, measures="moments,quantized_2x16", progress=lambda *now: seen.append(now))
     assert seen[0][0] == "reading rows, then about 4 minutes of measuring"

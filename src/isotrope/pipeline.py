@@ -16,7 +16,7 @@ from isotrope.findings import Findings, Reading
 from isotrope.layers import Layer
 from isotrope.measures import GROUPS, Measure, select
 from isotrope.measures.selection import refuse_images
-from isotrope.readings.cost import duration, seconds, seconds_after, side_by_side
+from isotrope.readings.cost import count_parallel_layers, estimate_seconds, estimate_seconds_after, format_duration
 from isotrope.readings.layer_readings import Nulls, read, read_across
 from isotrope.readings.unusual_rows import UnusualRows
 from isotrope.runs.tables import compute_tables
@@ -121,8 +121,8 @@ def collect(
 
 def _announce_measuring(source: Source, options: ScanOptions) -> str:
     """Say what comes after the pass over the input, where it takes long."""
-    after = seconds_after(options.measures, options.wanted.sample, source.width, len(source.layers))
-    return f", then about {duration(after)} of measuring" if after > _ANNOUNCED_SECONDS else ""
+    after = estimate_seconds_after(options.measures, options.wanted.sample, source.width, len(source.layers))
+    return f", then about {format_duration(after)} of measuring" if after > _ANNOUNCED_SECONDS else ""
 
 
 def describe_settings(source: Source, options: ScanOptions) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def compute_findings(collection: Collection, source: Source, options: ScanOption
     unusual = UnusualRows(source.token_names)
     measures = options.select_measures(collection, layers)
     isoscore = next((m for m in measures if m.name == "isoscore"), None)
-    costs = seconds(measures, options.wanted.sample, source.width)
+    costs = estimate_seconds(measures, options.wanted.sample, source.width)
     whole, spent = sum(costs.values()) * len(jobs), 0.0
 
     def tell(cost: float) -> None:
@@ -176,7 +176,7 @@ def compute_findings(collection: Collection, source: Source, options: ScanOption
     tell(0.0)
     collection.settle()
     # Layers side by side, each on one thread: threads within one small eigenvalue problem would wait for each other.
-    with open_pool(side_by_side(source.width)) as pool:
+    with open_pool(count_parallel_layers(source.width)) as pool:
         for (group, layer), (summary, found) in zip(jobs, pool.map(one, jobs), strict=True):
             if group is None:
                 unusual.add(layer, summary, math.nan if isoscore is None else nulls.value(isoscore, summary))

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from isotrope.layers import Layer
 from isotrope.measures import Measure
-from isotrope.readings.cost import memory as memory_of_readings
-from isotrope.readings.cost import seconds_after, side_by_side
+from isotrope.readings.cost import count_parallel_layers, estimate_seconds_after
+from isotrope.readings.cost import estimate_memory as estimate_measuring
 from isotrope.report import tables as report_tables
 from isotrope.runs.retention import count_kept_rows, estimate_bytes
 from isotrope.sources.media.source import MediaSource
@@ -75,7 +75,7 @@ def plan(
     types = types if wanted.tokens else 0
     sampled = min(wanted.sample, rows)
     statistics = parts * (8 * d * d + 12 * d * types + 4 * d * sampled)
-    after = seconds_after(measures, sampled, d, parts)
+    after = estimate_seconds_after(measures, sampled, d, parts)
     # Without --keep all, the report is computed from compact statistics, whether they stay or not.
     in_memory = "all" if keep == "all" else "summary"
     kept = estimate_bytes(d, layers, types=types, sample=sampled, keep=in_memory, groups=parts // layers)
@@ -120,7 +120,7 @@ def _peak(measures: Sequence[Measure], shape: _Shape, *, kept: int | None) -> in
     rows = itemsize * n * d
     tables = 8 * d * d + (8 + itemsize) * d * types
     collected = layers * (tables + int(_SAMPLE_ROOM * rows))
-    measuring = collected + min(layers, side_by_side(d)) * memory_of_readings(measures, n, d, types)
+    measuring = collected + min(layers, count_parallel_layers(d)) * estimate_measuring(measures, n, d, types)
     writing = collected + layers * (tables + rows)
     reporting = 0 if kept is None else kept + int(_SAMPLE_ROOM * rows) + report_tables.estimate_memory(n, d)
     return max(measuring, writing, reporting)

@@ -11,7 +11,7 @@ from isotrope.measures import MEASURES, Measure
 from isotrope.quantization import Kind, Quantized, quantize
 from isotrope.quantization.cells import Cells
 from isotrope.quantization.search import Search
-from isotrope.readings.intervals import Groups, Interval, intervals
+from isotrope.readings.intervals import Groups, Interval, compute_intervals
 from isotrope.sources.batch import Rows
 from isotrope.statistics import Points, Sample, block
 
@@ -76,7 +76,7 @@ def coverage(space: str, kind: Kind, times: int, measures: list[Measure] = ESTIM
     for _ in range(times):
         groups = Groups(sample(space, rng), ())
         cells = encoded(trained, groups.points)
-        ends: list[Interval] = intervals(measures, [m(cells) for m in measures], groups, "cells", cells)
+        ends: list[Interval] = compute_intervals(measures, [m(cells) for m in measures], groups, "cells", cells)
         hits.append([low <= t <= high for (low, high), t in zip(ends, truth, strict=True)])
     return dict(zip((m.name for m in measures), 100 * np.mean(hits, axis=0), strict=True))
 

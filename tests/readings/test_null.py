@@ -7,7 +7,12 @@ import pytest
 
 from isotrope.measures import MEASURES
 from isotrope.readings import null
-from isotrope.readings.null import isotropic_moments, isotropic_points, isotropic_sequences, isotropic_tokens
+from isotrope.readings.null import (
+    draw_isotropic_moments,
+    draw_isotropic_points,
+    draw_isotropic_sequences,
+    draw_isotropic_tokens,
+)
 from isotrope.sources.batch import Rows
 from isotrope.statistics import Moments, Points, SequenceSpectra, SequenceStatistics, TokenStatistics, block
 
@@ -46,7 +51,7 @@ def test_moments_drawn_by_bartlett_are_those_of_drawn_rows(n: int, d: int, monke
     drawn, direct = [], []
     for k in range(80):
         monkeypatch.setattr(null, "_SEED", k)
-        drawn.append(isotropic_moments(n, d))
+        drawn.append(draw_isotropic_moments(n, d))
         direct.append(Moments.of(block(rows(n, d, k)[0])))
     for m in MEASURES:
         if m.needs == "moments":
@@ -59,7 +64,7 @@ def test_moments_drawn_by_bartlett_are_those_of_drawn_rows(n: int, d: int, monke
 
 @pytest.mark.parametrize(("n", "d"), [(5, 30), (30, 30), (1000, 8), (3_000_000, 3)])
 def test_drawn_moments_are_whole_and_the_same_each_time(n: int, d: int) -> None:
-    a, b = isotropic_moments(n, d), isotropic_moments(n, d)
+    a, b = draw_isotropic_moments(n, d), draw_isotropic_moments(n, d)
     assert (a.n, a.d) == (n, d)
     for name, array in a.arrays().items():
         np.testing.assert_array_equal(array, b.arrays()[name])
@@ -73,7 +78,7 @@ def test_tokens_keep_their_counts() -> None:
     for seed in range(30):
         values, known = rows(900, 10, seed)
         like = TokenStatistics.of(block(values, known))
-        drawn.append(isotropic_tokens(like, q).table)
+        drawn.append(draw_isotropic_tokens(like, q).table)
         direct.append(TokenStatistics.of(block(values * np.sqrt(q), known)).table)
         np.testing.assert_array_equal(drawn[-1].n, like.n)
         np.testing.assert_array_equal(drawn[-1].types, like.types)
@@ -86,7 +91,7 @@ def test_tokens_keep_their_counts() -> None:
 def test_sequences_keep_the_distribution_of_lengths() -> None:
     values, known = rows(600, 8, 0)
     like = SequenceStatistics.of(block(values, known))
-    drawn = isotropic_sequences(like)
+    drawn = draw_isotropic_sequences(like)
     lengths = SequenceStatistics.of(drawn).lengths
     assert set(np.flatnonzero(lengths)) <= set(np.flatnonzero(like.lengths))
     assert lengths.sum() == 64
@@ -96,14 +101,14 @@ def test_sequences_keep_the_distribution_of_lengths() -> None:
 
 
 def test_without_sequences_none_are_drawn() -> None:
-    assert len(isotropic_sequences(SequenceStatistics.empty(4))) == 0
+    assert len(draw_isotropic_sequences(SequenceStatistics.empty(4))) == 0
 
 
 def test_points_are_isotropic_and_the_same_each_time() -> None:
-    points = isotropic_points(3000, 20)
+    points = draw_isotropic_points(3000, 20)
     assert (points.n, points.d) == (3000, 20)
     assert np.mean(np.sum(points.rows**2, axis=1)) == pytest.approx(1.0, rel=0.02)
-    np.testing.assert_array_equal(points.rows, isotropic_points(3000, 20).rows)
+    np.testing.assert_array_equal(points.rows, draw_isotropic_points(3000, 20).rows)
     assert MEASURES.get("vrm")(points) == pytest.approx(20 / (4 * 3000), rel=0.2)
 
 

@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from isotrope.measures import MEASURES, Measure, get
-from isotrope.readings.intervals import GROUPS, Groups, Interval, intervals, jackknife
+from isotrope.readings.intervals import GROUPS, Groups, Interval, compute_intervals, jackknife
 from isotrope.sources.batch import Rows
 from isotrope.statistics import Points, Sample, block
 
@@ -59,7 +59,7 @@ class Space(NamedTuple):
 
 def read(measures: list[Measure], sample: Sample) -> list[Interval]:
     groups = Groups(sample, ["sample"])
-    return intervals(measures, [m(groups.points) for m in measures], groups, "sample")
+    return compute_intervals(measures, [m(groups.points) for m in measures], groups, "sample")
 
 
 def coverage(space: Space, times: int) -> dict[str, float]:
@@ -185,5 +185,5 @@ def test_the_share_of_a_coordinate_has_an_interval_where_there_is_a_common_direc
         rows = rng.standard_normal((800, 16)) + shift
         sample = Sample.empty(16, 10**9)
         sample.add(block(rows))
-        low, high = intervals([m], [m(rows)], Groups(sample, ["moments"]), "moments")[0]
+        low, high = compute_intervals([m], [m(rows)], Groups(sample, ["moments"]), "moments")[0]
         assert math.isfinite(low) == math.isfinite(high) == there

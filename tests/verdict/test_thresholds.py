@@ -13,7 +13,7 @@ from isotrope.advice.advise import advise
 from isotrope.advice.geometry import Geometry
 from isotrope.advice.trial import GAIN, GAIN_OF_REPAIRABLE
 from isotrope.measures import isoscore
-from isotrope.readings.null import isotropic_moments
+from isotrope.readings.null import draw_isotropic_moments
 from isotrope.scanner import scan
 from isotrope.verdict.thresholds import THRESHOLDS, find_troubles, get, level_of, name_space
 from testkit.paths import ROOT
@@ -35,7 +35,7 @@ def _space(space: dict[str, Any], width: int) -> Space:
     found = advice["geometry"]
     # IsoScore is the participation ratio on a scale from 0 to 1.
     ratio = found["spread"] * min(width, found["rows"] - 1)
-    share = (ratio - 1) / (width - 1) / isoscore(isotropic_moments(found["rows"], width))
+    share = (ratio - 1) / (width - 1) / isoscore(draw_isotropic_moments(found["rows"], width))
     points = {name: float(np.mean(list(sets.values()))) for name, sets in space["scores"].items()}
     raw = points.pop("none")
     return Space(Geometry(**found, isoscore_share=share), advice, points["advised"] - raw, max(points.values()) - raw)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from isotrope.measures import get
-from isotrope.readings.null import isotropic_moments
+from isotrope.readings.null import draw_isotropic_moments
 from isotrope.statistics import Moments
 from isotrope.verdict.thresholds import REPAIRABLE, Threshold, find_troubles
 
@@ -67,7 +67,7 @@ def geometry(moments: Moments) -> Geometry:
     return Geometry(
         rows=moments.n,
         mean_cosine=get("mean_cosine")(moments),
-        isoscore_share=isoscore(moments) / isoscore(isotropic_moments(moments.n, moments.d)),
+        isoscore_share=isoscore(moments) / isoscore(draw_isotropic_moments(moments.n, moments.d)),
         top=(float(values[:3].sum()) / total - even) / (1 - even) if even < 1 else 0.0,
         spread=total**2 / float((values**2).sum()) / directions,
     )

@@ -156,7 +156,7 @@ def _pair(c: Change, first: Findings, other: Findings, alignment: Alignment) -> 
 
 def _alignment_words(first: Findings, other: Findings, alignment: Alignment) -> list[str]:
     """How layers were paired where that is not plain, and which have no partner."""
-    from isotrope.formats.names import layers_text
+    from isotrope.formats.names import name_layers
 
     words = []
     if alignment.by == "depth":
@@ -167,5 +167,5 @@ def _alignment_words(first: Findings, other: Findings, alignment: Alignment) -> 
     for which, run, lonely in (("first", first, alignment.only_first), ("second", other, alignment.only_second)):
         if lonely:
             names = [[run.layer_names.get(str(x), str(x)) for x in some] for some in (lonely, run.layers)]
-            words.append(f"Without a partner in the {which} run: {layers_text(*names)}.")
+            words.append(f"Without a partner in the {which} run: {name_layers(*names)}.")
     return words

@@ -168,7 +168,7 @@ def _headline(findings: Findings) -> Text:
 
 def _chart(out: Console, findings: Findings) -> None:
     """One line for each layer: mean cosine with its bar and interval, and what goes with it."""
-    from isotrope.formats.names import is_vectors, layer_label
+    from isotrope.formats.names import is_vectors, name_layer
 
     by = {(r.layer, r.measure): r for r in findings.readings if r.group is None}
     cosines = [by[layer, "mean_cosine"] for layer in findings.layers if (layer, "mean_cosine") in by]
@@ -180,7 +180,7 @@ def _chart(out: Console, findings: Findings) -> None:
     columns += [Column(title, right=True, rank=2 + place) for place, (_, title) in enumerate(shown)]
     rows = []
     for r in cosines:
-        name = layer_label(findings, r.layer)
+        name = name_layer(findings, r.layer)
         cells = [number(by[r.layer, m].value) for m, _ in shown]
         rows.append([name, f"{fixed(r.value):>6} {bar(r.value, bar_width(out))}", _interval(r, fixed), *cells])
     first = cosines[0]
@@ -214,7 +214,7 @@ def _groups(out: Console, findings: Findings) -> None:
 
 def _plain(out: Console, findings: Findings) -> None:
     """All readings, where there is no mean cosine to draw."""
-    from isotrope.formats.names import is_vectors, layer_label
+    from isotrope.formats.names import is_vectors, name_layer
 
     columns = [
         Column("" if is_vectors(findings) else "layer"),
@@ -226,7 +226,7 @@ def _plain(out: Console, findings: Findings) -> None:
     rows = []
     for r in findings.readings:
         if r.group is None:
-            layer = layer_label(findings, r.layer)
+            layer = name_layer(findings, r.layer)
             rows.append([layer, r.measure, number(r.value), _interval(r, number), number(r.null)])
     print_table(out, columns, rows)
 
@@ -265,14 +265,14 @@ def show_plan(plan: Plan, *, json: bool) -> None:
 
         echo_json(library.dumps(asdict(plan)))
         return
-    from isotrope.readings.cost import duration
+    from isotrope.readings.cost import format_duration
 
     out = console()
     if plan.engine != "local":
         out.print(f"engine   {plan.engine}; what follows was measured in this process alone")
     layers = f" for each of {plan.layers} layers" if plan.layers > 1 else ""
     out.print(f"rows     about {plan.rows:,}{layers} of {plan.width:,} dimensions")
-    out.print(f"time     about {duration(plan.seconds)}")
+    out.print(f"time     about {format_duration(plan.seconds)}")
     out.print(f"memory   about {_bytes(plan.memory)}")
     out.print(f"disk     about {_bytes(plan.disk)}, and up to {_bytes(plan.checkpoints)} of checkpoints while it runs")
     out.print("Nothing was written.", style="dim")

@@ -4,38 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from isotrope.findings import Findings
+from typing import Any, Protocol
 
 #: What a row with no position is called, by what a model reads.
 _UNITS = {"text": "text", "image": "image", "audio": "sound"}
 
 
-def is_vectors(findings: Findings) -> bool:
+class Scanned(Protocol):
+    """What the names of layers and rows depend on: findings have it."""
+
+    source: dict[str, Any]
+    layers: list[int | str]
+    layer_names: dict[str, str]
+
+
+def is_vectors(findings: Scanned) -> bool:
     """Whether vectors were scanned, which have no layers to speak of."""
     return findings.source.get("kind") == "vectors"
 
 
-def place(findings: Findings, layer: int | str) -> str:
+def describe_place(findings: Scanned, layer: int | str) -> str:
     """Where something is, in words: "the vectors", "the last layer", "layer 6" where there is no other."""
     if is_vectors(findings):
         return "the vectors"
     return "the last layer" if len(findings.layers) > 1 else f"layer {layer}"
 
 
-def layer_label(findings: Findings, layer: int | str | None) -> str:
+def name_layer(findings: Scanned, layer: int | str | None) -> str:
     """What a layer is called in a table: its name, "vectors" where vectors were scanned, nothing across layers."""
     if layer is None:
         return ""
     return "vectors" if is_vectors(findings) else findings.layer_names.get(str(layer), str(layer))
 
 
-def layers_text(layers: Sequence[int | str], order: Sequence[int | str]) -> str:
+def name_layers(layers: Sequence[int | str], order: Sequence[int | str]) -> str:
     """Layers in words, three or more in a row as a stretch.
 
-    >>> layers_text([0, 2, 3, 4, 7], range(9))
+    >>> name_layers([0, 2, 3, 4, 7], range(9))
     'layers 0, 2 to 4 and 7'
     """
     stretches: list[list[int | str]] = []
@@ -50,7 +55,7 @@ def layers_text(layers: Sequence[int | str], order: Sequence[int | str]) -> str:
     return f"layer{many} {', '.join(most)} and {last}" if most else f"layer{many} {last}"
 
 
-def name_row(findings: Findings, row: Mapping[str, Any]) -> str:
+def name_row(findings: Scanned, row: Mapping[str, Any]) -> str:
     """A row of `Findings.rows` in words: "row 3000", "text 17", "token 'the' at position 3 of text 17".
 
     >>> from isotrope.findings import Findings
@@ -66,7 +71,7 @@ def name_row(findings: Findings, row: Mapping[str, Any]) -> str:
     return f"{token} {row['position']} of {unit}"
 
 
-def name_rows(findings: Findings, rows: Sequence[Mapping[str, Any]], count: int, most: int = 3) -> str:
+def name_rows(findings: Scanned, rows: Sequence[Mapping[str, Any]], count: int, most: int = 3) -> str:
     """Some rows of `count` in words, each once: "row 5, row 9 and 3 more"."""
     names = list(dict.fromkeys(name_row(findings, row) for row in rows))[:most]
     more = count - len(names)

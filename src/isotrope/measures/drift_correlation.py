@@ -34,7 +34,7 @@ class LayerReadings(NamedTuple):
     mean_cosine: Vector
 
 
-def _checked(r: LayerReadings) -> LayerReadings:
+def _check_layers(r: LayerReadings) -> LayerReadings:
     keep = np.isfinite(r.drift_norm) & np.isfinite(r.mean_cosine)
     drift, cosine = np.asarray(r.drift_norm)[keep], np.asarray(r.mean_cosine)[keep]
     if len(drift) < 3:
@@ -64,12 +64,12 @@ def _permutation_p(x: Vector, y: Vector) -> float:
 
 
 def _ranks(r: LayerReadings) -> LayerReadings:
-    r = _checked(r)
+    r = _check_layers(r)
     return LayerReadings(stats.rankdata(r.drift_norm), stats.rankdata(r.mean_cosine))
 
 
 def _asymptotic(test: Callable[..., tuple[float, float]], r: LayerReadings) -> float:
-    return float(test(*_checked(r))[1])
+    return float(test(*_check_layers(r))[1])
 
 
 def _add(
@@ -128,14 +128,14 @@ _add(
     "Drift and cosine, linear correlation",
     _COEFFICIENT,
     (-1.0, 1.0),
-    lambda r: _coefficient(*_checked(r)),
+    lambda r: _coefficient(*_check_layers(r)),
 )
 _add(
     "drift_correlation_pearson_p",
     "Drift and cosine, linear correlation, permutation p",
     _P,
     (0.0, 1.0),
-    lambda r: _permutation_p(*_checked(r)),
+    lambda r: _permutation_p(*_check_layers(r)),
 )
 _add(
     "drift_correlation_pearson_p_asymptotic",

@@ -66,7 +66,7 @@ def _barycentre_weights(rows: Matrix, index: Indices) -> Matrix:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def _published(i: Image) -> float:
+def _compute_published(i: Image) -> float:
     """As the authors ran it: a row is its own first neighbour, barycentre weights, one norm over all rows."""
     _enough(i.rows, _K)
     rows = i.rows.unit
@@ -94,7 +94,7 @@ def _published(i: Image) -> float:
         "rows. It has no interval: a scan has no image to read it from."
     ),
     wrong="Eq. 6 to the letter: where Σw is well above 1, as nearly everywhere, it reverses the paper's own ordering.",
-    variants={"literal": _literal, "published": _published},
+    variants={"literal": _literal, "published": _compute_published},
 )
 def lsds(i: Image) -> float:
     """Mean squared distance of a repaired row from the weighted mean of its old neighbours."""

@@ -61,7 +61,7 @@ def r_squared(line: Line) -> float:
     return correlation(line) ** 2
 
 
-def signed_root(of: Callable[..., float]) -> Smooth:
+def make_signed_root(of: Callable[..., float]) -> Smooth:
     """The interval of an R², which has a corner at zero, by way of the correlation."""
 
     def back(low: float, high: float) -> Bounds:
@@ -121,7 +121,7 @@ def variance_on_mean_slope(t: TokenStatistics | TokenTable) -> float:
     formula=f"R² of V_t on M_t, {_WINDOW}",
     paper=f"{_PAPER}, Figs. 2 and 4",
     unsure_bias=True,
-    smooth=signed_root(lambda t: correlation(_trade_off(t))),
+    smooth=make_signed_root(lambda t: correlation(_trade_off(t))),
     blind=_BLIND,
 )
 def variance_on_mean_r2(t: TokenStatistics | TokenTable) -> float:
@@ -176,7 +176,7 @@ def _family() -> list[Measure]:
                     formula=f"{word} of {what} on log10 n_t, {_WINDOW}",
                     paper=f"{_PAPER}, {figure}",
                     unsure_bias=True,
-                    smooth=None if steep else signed_root(_on_frequency(index, scale, correlation)),
+                    smooth=None if steep else make_signed_root(_on_frequency(index, scale, correlation)),
                     blind=_BLIND,
                 )
                 made.append(record(_on_frequency(index, scale, part)))

@@ -23,7 +23,7 @@ def _patchiness(c: Cells) -> float:
     return float(np.mean(k * (c.shares * (c.n * c.shares - 1.0)).sum(axis=1) / c.n))
 
 
-def _published_patchiness(c: Cells) -> float:
+def _compute_published_patchiness(c: Cells) -> float:
     """With the mean count taken M times too large, as the authors' code does."""
     codebooks, k = c.shares.shape
     m = codebooks * c.n / k
@@ -41,7 +41,7 @@ add_cells_measures(
     paper="Marbut, Chandler and Wheeler (latent geometry), Eq. 3; Wade et al. 2018",
     blind=_BLIND,
     wrong="The authors' code takes m M times too large (variant published): affine in the definition for a fixed n.",
-    variants={"published": _published_patchiness},
+    variants={"published": _compute_published_patchiness},
 )
 
 
@@ -74,7 +74,7 @@ def _divergence(c: Cells) -> float:
     return max(0.0, float(np.mean(math.log(shares.shape[1]) - entr(shares).sum(axis=1))))
 
 
-def _published_divergence(c: Cells) -> float:
+def _compute_published_divergence(c: Cells) -> float:
     """Against the histogram of as many points drawn at random, as the authors' code does."""
     shares = c.shares
     codebooks, k = shares.shape
@@ -95,5 +95,5 @@ add_cells_measures(
     paper="Marbut, Chandler and Wheeler (latent geometry), Eq. 14",
     blind=_BLIND,
     wrong="The authors' code compares with a random histogram instead of the uniform law (variant published).",
-    variants={"published": _published_divergence},
+    variants={"published": _compute_published_divergence},
 )

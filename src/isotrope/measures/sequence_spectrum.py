@@ -39,14 +39,14 @@ class _Normalised(NamedTuple):
         return np.asarray(np.add.reduceat(values, self.starts) / self.sizes)
 
 
-def _normalised(s: SequenceSpectra) -> _Normalised:
+def _normalise(s: SequenceSpectra) -> _Normalised:
     if len(s) == 0:
         raise Undefined("no sequence has two tokens or more")
     starts, sizes = s.starts[:-1], np.diff(s.starts)
     return _Normalised(s.values / np.repeat(s.values[starts], sizes), starts, sizes)
 
 
-def _pooled(s: SequenceSpectra) -> Vector:
+def _pool(s: SequenceSpectra) -> Vector:
     """The authors' published way: all values of all sequences but each one's smallest, over the largest."""
     if len(s) == 0:
         raise Undefined("no sequence has two tokens or more")
@@ -59,7 +59,7 @@ def _pooled(s: SequenceSpectra) -> Vector:
 
 def mean_cdf(s: SequenceSpectra) -> Vector:
     """Mean over sequences of the share of normalised singular values at or below each point of GRID, (1001,)."""
-    x = _normalised(s)
+    x = _normalise(s)
     order = np.argsort(x.values)
     share = np.cumsum(np.repeat(1.0 / (x.sizes * len(s)), x.sizes)[order])
     return np.append(0.0, share)[np.searchsorted(x.values[order], GRID, side="right")]
@@ -84,11 +84,11 @@ def _reaches(cdf: Vector, level: float) -> float:
     paper=f"{_YAN}, Figs. 2, 3 and 5",
     blind=_BLIND,
     wrong=_WRONG,
-    variants={"published": lambda s: skewness(_pooled(s))},
+    variants={"published": lambda s: skewness(_pool(s))},
 )
 def sequence_spectral_skewness(s: SequenceSpectra) -> float:
     """Skewness of each sequence's normalised singular values, averaged."""
-    x = _normalised(s)
+    x = _normalise(s)
     centred = x.values - np.repeat(x.mean(x.values), x.sizes)
     second, third = x.mean(centred**2), x.mean(centred**3)
     uneven = second > 1e-20
@@ -108,11 +108,11 @@ def sequence_spectral_skewness(s: SequenceSpectra) -> float:
     paper=f"{_YAN}, Figs. 2, 3 and 5",
     blind=_BLIND,
     wrong=_WRONG,
-    variants={"published": lambda s: float(np.median(_pooled(s)))},
+    variants={"published": lambda s: float(np.median(_pool(s)))},
 )
 def sequence_spectral_median(s: SequenceSpectra) -> float:
     """Median of each sequence's normalised singular values, averaged."""
-    x = _normalised(s)
+    x = _normalise(s)
     middle = x.values[x.starts + (x.sizes - 1) // 2] + x.values[x.starts + x.sizes // 2]
     return float(np.mean(middle)) / 2.0
 
@@ -148,4 +148,4 @@ def sequence_spectral_reach(s: SequenceSpectra) -> float:
 )
 def sequence_vanished_dimensions(s: SequenceSpectra, threshold: float = 0.05) -> float:
     """Number of singular values of a sequence below a share of the largest, averaged."""
-    return float((_normalised(s).values < threshold).sum()) / len(s)
+    return float((_normalise(s).values < threshold).sum()) / len(s)

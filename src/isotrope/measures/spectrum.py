@@ -101,7 +101,7 @@ def spectral_median(m: Moments) -> float:
     return float(np.median(values) / values[0])
 
 
-def _vanished(m: Moments, threshold: float) -> int:
+def _count_vanished(m: Moments, threshold: float) -> int:
     values = singular_values(m)
     return int((values < threshold * values[0]).sum())
 
@@ -120,7 +120,7 @@ def _vanished(m: Moments, threshold: float) -> int:
 )
 def vanished_dimensions(m: Moments, threshold: float = 0.05) -> float:
     """Number of singular values below a share of the largest."""
-    return _vanished(m, threshold)
+    return _count_vanished(m, threshold)
 
 
 @measure(
@@ -137,4 +137,4 @@ def vanished_dimensions(m: Moments, threshold: float = 0.05) -> float:
 )
 def kept_dimensions(m: Moments, threshold: float = 0.05) -> float:
     """Number of singular values at or above a share of the largest."""
-    return len(singular_values(m)) - _vanished(m, threshold)
+    return len(singular_values(m)) - _count_vanished(m, threshold)

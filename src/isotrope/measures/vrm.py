@@ -68,7 +68,7 @@ def _ratios(entropies: Matrix) -> Matrix:
     return np.asarray(np.exp(entropies) / math.sqrt(2.0 * math.pi * math.e))
 
 
-def _published(p: Points) -> float:
+def _compute_published(p: Points) -> float:
     """As the authors ran it: the total variance of a random normal sample, scipy's choice of estimator by n, and the
     directions that few rows do not have left out of the sum but not of d."""
     rng = np.random.default_rng([_SEED, p.n, p.d])
@@ -100,7 +100,7 @@ def _published(p: Points) -> float:
         "Eq. 9 as printed, a ratio of entropies, is infinite where rows do not fill all dimensions. scipy's "
         "differential_entropy by default changes its estimator with n (at 10 and at 1,000 rows): say method='vasicek'."
     ),
-    variants={"published": _published},
+    variants={"published": _compute_published},
     headline=10,
 )
 def vrm(p: Points) -> float:

@@ -50,33 +50,36 @@ _MATRICES = 6
 _COPIES = 8
 
 
-def seconds(measures: Iterable[Measure], n: int, d: int) -> dict[tuple[Any, ...], float]:
+def estimate_seconds(measures: Iterable[Measure], n: int, d: int) -> dict[tuple[Any, ...], float]:
     """About how long each kind of statistic takes for one layer, of which n rows of d dimensions are sampled.
 
     >>> from isotrope.measures.selection import select
-    >>> found = seconds(select("moments,quantized"), 20_000, 768)
+    >>> found = estimate_seconds(select("moments,quantized"), 20_000, 768)
     >>> [kind[0] for kind in found], sum(found.values()) > 1
     (['moments', 'cells', 'cells'], True)
     """
     kinds: dict[tuple[Any, ...], set[str]] = {}
     for m in measures:
         if m.needs != "layers":
-            kinds.setdefault(m.statistic, set()).add(_work(m))
-    return {kind: slowness() * sum(_at(_COSTS[name], n, d) for name in names) for kind, names in kinds.items()}
+            kinds.setdefault(m.statistic, set()).add(_find_cost(m))
+    return {
+        kind: measure_slowness() * sum(_scale_cost(_COSTS[name], n, d) for name in names)
+        for kind, names in kinds.items()
+    }
 
 
-def side_by_side(d: int) -> int:
+def count_parallel_layers(d: int) -> int:
     """How many layers to read at once: as many as there are cores, while their matrices fit into about 2 GB."""
     return max(1, min(os.cpu_count() or 1, int(2e9 / _bytes_of_matrices(d))))
 
 
-def memory(measures: Iterable[Measure], n: int, d: int, types: int) -> int:
+def estimate_memory(measures: Iterable[Measure], n: int, d: int, types: int) -> int:
     """About how many bytes the readings of one layer take at their peak, beside its statistics.
 
     n: sampled rows of d dimensions. types: token types of the layer.
 
     >>> from isotrope.measures.selection import select
-    >>> memory(select("moments"), 300, 4_096, 0) < memory(select("all"), 300, 4_096, 0) < 2e9
+    >>> estimate_memory(select("moments"), 300, 4_096, 0) < estimate_memory(select("all"), 300, 4_096, 0) < 2e9
     True
     """
     needs = {m.needs for m in measures}
@@ -91,20 +94,20 @@ def _bytes_of_matrices(d: int) -> int:
     return 8 * d * d * (kept + _MATRICES)
 
 
-def seconds_after(measures: Sequence[Measure], n: int, d: int, layers: int) -> float:
+def estimate_seconds_after(measures: Sequence[Measure], n: int, d: int, layers: int) -> float:
     """About how long the readings of all layers take, after the pass over the input.
 
     The isotropic rows beside them are read once, without intervals.
     """
-    each = seconds(measures, n, d)
+    each = estimate_seconds(measures, n, d)
     once = sum(cost for kind, cost in each.items() if kind[0] in ("sample", "cells")) / 2
-    return sum(each.values()) * layers / min(layers, side_by_side(d)) / _TOGETHER + once
+    return sum(each.values()) * layers / min(layers, count_parallel_layers(d)) / _TOGETHER + once
 
 
-def duration(of: float) -> str:
+def format_duration(of: float) -> str:
     """A time in words.
 
-    >>> duration(75), duration(600), duration(9000)
+    >>> format_duration(75), format_duration(600), format_duration(9000)
     ('75 seconds', '10 minutes', '2.5 hours')
     """
     if of < 90:
@@ -112,7 +115,7 @@ def duration(of: float) -> str:
     return f"{of / 60:.0f} minutes" if of < 5400 else f"{of / 3600:.1f} hours"
 
 
-def _work(m: Measure) -> str:
+def _find_cost(m: Measure) -> str:
     if m.needs == "cells":
         return str(m.parameters["kind"])
     if m.needs == "sample":
@@ -120,12 +123,12 @@ def _work(m: Measure) -> str:
     return m.cost or m.needs
 
 
-def _at(cost: _Cost, n: int, d: int) -> float:
+def _scale_cost(cost: _Cost, n: int, d: int) -> float:
     return float(cost.seconds * (max(n, 1) / _ROWS) ** cost.with_rows * (d / _WIDTH) ** cost.with_width)
 
 
 @cache
-def slowness() -> float:
+def measure_slowness() -> float:
     """How much longer a product takes here than where the table was measured: the best of some, beside other work."""
     a = np.random.default_rng(0).standard_normal((1024, 1024), dtype=np.float32)
     times = []

@@ -189,7 +189,7 @@ def _split_points(points: Points | Cells) -> Split:
     return Split(points, left_out, lambda: [points.only(points.group % 2 == side) for side in (0, 1)])
 
 
-def intervals(
+def compute_intervals(
     measures: Sequence[Measure], values: Sequence[float], groups: Groups, need: str, cells: Cells | None = None
 ) -> list[Interval]:
     """The interval of each measure of one need, whose values on all rows are given; cells: those that are needed.

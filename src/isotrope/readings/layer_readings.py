@@ -15,8 +15,13 @@ from isotrope.findings import Reading
 from isotrope.measures.drift_correlation import LayerReadings
 from isotrope.measures.record import Measure
 from isotrope.quantization.cells import Cells
-from isotrope.readings.intervals import NONE, Groups, intervals
-from isotrope.readings.null import isotropic_moments, isotropic_points, isotropic_sequences, isotropic_tokens
+from isotrope.readings.intervals import NONE, Groups, compute_intervals
+from isotrope.readings.null import (
+    draw_isotropic_moments,
+    draw_isotropic_points,
+    draw_isotropic_sequences,
+    draw_isotropic_tokens,
+)
 from isotrope.statistics import Moments, Points, SequenceSpectra, SequenceStatistics, Summary, TokenStatistics
 
 #: Why a statistic is missing, where it was asked for.
@@ -59,7 +64,7 @@ class Nulls:
             if m.needs == "sample":
                 return self._sample(m, n, actual.d, q)
             if m.needs == "cells":
-                return self._quantized(m, n, actual.d)
+                return self._value_on_cells(m, n, actual.d)
             if m.needs == "tokens":
                 return m.value(self._tokens(summary, q))
             return m.value(self._sequence(summary)[0 if m.needs == "sequences" else 1])
@@ -69,15 +74,15 @@ class Nulls:
     def _isotropic(self, n: int, d: int) -> Moments:
         with self._lock:
             if (n, d) not in self._moments:
-                self._moments[n, d] = isotropic_moments(n, d)
+                self._moments[n, d] = draw_isotropic_moments(n, d)
             return self._moments[n, d]
 
     def _isotropic_points(self, n: int, d: int) -> Points:
         if (n, d) not in self._points:
-            self._points = {(n, d): isotropic_points(n, d)}  # one shape at a time: they are large
+            self._points = {(n, d): draw_isotropic_points(n, d)}  # one shape at a time: they are large
         return self._points[n, d]
 
-    def _quantized(self, m: Measure, n: int, d: int) -> float:
+    def _value_on_cells(self, m: Measure, n: int, d: int) -> float:
         """The value on cells; no measure of cells depends on a scale."""
         with self._lock:
             if (m.name, n, d) not in self._on_points:
@@ -101,7 +106,7 @@ class Nulls:
         assert tokens is not None
         last: tuple[object, TokenStatistics] | None = getattr(self._tokens_of, "last", None)
         if last is None or last[0] is not tokens:
-            self._tokens_of.last = last = (tokens, isotropic_tokens(tokens, q))
+            self._tokens_of.last = last = (tokens, draw_isotropic_tokens(tokens, q))
         return last[1]
 
     def _sequence(self, summary: Summary) -> tuple[SequenceStatistics, SequenceSpectra]:
@@ -110,7 +115,7 @@ class Nulls:
         key = sequences.lengths.tobytes() + bytes(str(sequences.d), "ascii")
         with self._lock:
             if key not in self._sequences:
-                drawn = isotropic_sequences(sequences)
+                drawn = draw_isotropic_sequences(sequences)
                 self._sequences[key] = (SequenceStatistics.of(drawn), SequenceSpectra.of(drawn))
             return self._sequences[key]
 
@@ -132,7 +137,7 @@ def read(
     found: dict[str, Reading] = {}
     for kind in kinds:
         wanted = [m for m in measures if m.statistic == kind]
-        of, missing = statistic(kind, summary, groups, seed)
+        of, missing = find_statistic(kind, summary, groups, seed)
         for m in wanted:
             start = Reading(layer, m.name, math.nan, seed=seed, group=group)
             found[m.name] = replace(start, reason=missing) if of is None else _value(m, of, start)
@@ -140,7 +145,7 @@ def read(
         ends = [NONE] * len(defined)
         if groups is not None:
             cells = of if kind[0] == "cells" else None
-            ends = intervals(defined, [found[m.name].value for m in defined], groups, kind[0], cells)
+            ends = compute_intervals(defined, [found[m.name].value for m in defined], groups, kind[0], cells)
         for m, (low, high) in zip(defined, ends, strict=True):
             found[m.name] = replace(found[m.name], low=low, high=high)
         for m in wanted:
@@ -154,7 +159,7 @@ def read(
     return [found[m.name] for m in measures if m.name in found]
 
 
-def statistic(kind: tuple[Any, ...], summary: Summary, groups: Groups | None, seed: int) -> tuple[Any, str | None]:
+def find_statistic(kind: tuple[Any, ...], summary: Summary, groups: Groups | None, seed: int) -> tuple[Any, str | None]:
     """What measures of one kind are taken from, None with the reason where it is not there."""
     need, *settings = kind
     found, missing = getattr(summary, need, None), _MISSING.get(need)

@@ -17,7 +17,7 @@ _SEQUENCES = 64
 _SEED = 20_240_315
 
 
-def isotropic_moments(n: int, d: int) -> Moments:
+def draw_isotropic_moments(n: int, d: int) -> Moments:
     """Moments of n rows from N(0, I/d).
 
     Many rows need not be drawn: their scatter follows a Wishart law, drawn as LLᵀ (Bartlett 1933), and the means of
@@ -40,13 +40,13 @@ def isotropic_moments(n: int, d: int) -> Moments:
     )
 
 
-def isotropic_points(n: int, d: int) -> Points:
+def draw_isotropic_points(n: int, d: int) -> Points:
     """n rows from N(0, I/d), as points."""
     rng = np.random.default_rng([_SEED, n, d])
     return Points.of(block(rng.standard_normal((n, d)) / np.sqrt(d)))
 
 
-def isotropic_tokens(like: TokenStatistics | TokenTables, q: float) -> TokenStatistics:
+def draw_isotropic_tokens(like: TokenStatistics | TokenTables, q: float) -> TokenStatistics:
     """Token statistics of rows from N(0, q·I/d), with as many occurrences of each type."""
     n, d, k = like.n, like.d, len(like)
     rng = np.random.default_rng([_SEED, k, d])
@@ -63,7 +63,7 @@ def isotropic_tokens(like: TokenStatistics | TokenTables, q: float) -> TokenStat
     return TokenStatistics.from_arrays(arrays)
 
 
-def isotropic_sequences(like: SequenceStatistics) -> Block:
+def draw_isotropic_sequences(like: SequenceStatistics) -> Block:
     """Some sequences of rows from N(0, I/d), their lengths drawn as they are distributed in `like`."""
     rng = np.random.default_rng([_SEED, like.d])
     lengths = np.zeros(0, np.int64)

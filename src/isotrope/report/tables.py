@@ -12,7 +12,7 @@ from isotrope.compute.arrays import to_unit_rows
 from isotrope.compute.threads import limit_threads
 from isotrope.findings import Findings
 from isotrope.layers import Layer
-from isotrope.readings.cost import slowness
+from isotrope.readings.cost import measure_slowness
 from isotrope.report.headline import list_headlines
 from isotrope.report.projections import MOST_PLACED, Directions, project_by_tsne, project_on_planes
 from isotrope.report.repair_trials import ROWS, list_repairs, try_repairs
@@ -34,7 +34,7 @@ FULL, THIN = 20_000, 1_500
 #: Beyond this width the directions of layers that were not selected take too long.
 _WIDE = 1_536
 
-#: Seconds of one core for a layer of 384 dimensions, selected and not, where a product is as quick as `slowness` says.
+#: Seconds of one core for a layer of 384 dimensions, selected and not, where `measure_slowness` gives 1.
 _SECONDS_FULL, _SECONDS_THIN, _SECONDS_WIDTH = 0.9, 0.05, 384
 
 #: Matrices of the width, and copies of the repaired rows, that are held at once (measured for d = 384 to 1,024).
@@ -60,7 +60,7 @@ def estimate_seconds(layers: int, d: int) -> float:
     """
     full = min(layers, 3)
     thin = layers - full if d <= _WIDE else 0
-    return slowness() * (full * _SECONDS_FULL + thin * _SECONDS_THIN) * (d / _SECONDS_WIDTH) ** 2
+    return measure_slowness() * (full * _SECONDS_FULL + thin * _SECONDS_THIN) * (d / _SECONDS_WIDTH) ** 2
 
 
 def estimate_memory(n: int, d: int) -> int:

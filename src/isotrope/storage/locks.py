@@ -38,7 +38,7 @@ def hold_lock(folder: str | Path) -> Iterator[None]:
     Traceback (most recent call last):
     isotrope.errors.StoreError: '...' is being written by another process (number ...); wait until it has ended, ...
     """
-    with _locked(Path(folder).absolute() / NAME, str(folder)):
+    with _hold_lock_file(Path(folder).absolute() / NAME, str(folder)):
         yield
 
 
@@ -46,12 +46,12 @@ def hold_lock(folder: str | Path) -> Iterator[None]:
 def reserve_path(path: str | Path) -> Iterator[None]:
     """Keep the name of a file or folder that is not there yet from all other processes, until it has been written."""
     target = Path(path).absolute()
-    with _locked(target.with_name(f".{target.name}{NAME}"), str(path)):
+    with _hold_lock_file(target.with_name(f".{target.name}{NAME}"), str(path)):
         yield
 
 
 @contextmanager
-def _locked(path: Path, what: str) -> Iterator[None]:
+def _hold_lock_file(path: Path, what: str) -> Iterator[None]:
     missing = [place for place in path.parents if not place.exists()]
     try:
         try:

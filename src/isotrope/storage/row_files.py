@@ -79,7 +79,7 @@ def write_rows(path: Path, pieces: Pieces, columns: Columns | None = None) -> in
         raise InputError("there is no row to write.")
     count = 0
 
-    def counted() -> Iterator[NDArray[np.floating[Any]]]:
+    def count_rows() -> Iterator[NDArray[np.floating[Any]]]:
         nonlocal count
         for piece in chain([first], rest):
             count += len(piece)
@@ -88,7 +88,7 @@ def write_rows(path: Path, pieces: Pieces, columns: Columns | None = None) -> in
     write = _WRITERS[path.suffix.lower()]
     if write is _write_parquet and columns is not None:
         write = partial(_write_table, columns)
-    write_atomically(path, lambda beside: write(beside, first.shape[1], first.dtype, counted()), new=True)
+    write_atomically(path, lambda beside: write(beside, first.shape[1], first.dtype, count_rows()), new=True)
     return count
 
 
@@ -144,7 +144,7 @@ def _write_parquet(path: Path, width: int, dtype: np.dtype[Any], pieces: Pieces)
         path.open("wb") as file,
         parquet.ParquetWriter(file, schema, use_dictionary=False, compression="none") as writer,
     ):
-        for group in _grouped(pieces):
+        for group in _regroup(pieces):
             values = pa.FixedSizeListArray.from_arrays(pa.array(group.ravel()), width)
             writer.write_table(pa.Table.from_arrays([values], schema=schema))
 
@@ -160,15 +160,15 @@ def _write_table(columns: Columns, path: Path, width: int, dtype: np.dtype[Any],
     fields = [pa.field(field.name, kind) if field.name == columns.vectors else field for field in columns.schema]
     schema = pa.schema(fields, metadata=facts)
     with parquet.ParquetWriter(path, schema, use_dictionary=columns.names, compression="snappy") as writer:
-        take = _taking(columns)
-        for group in _grouped(pieces):
+        take = _make_reader(columns)
+        for group in _regroup(pieces):
             others = take(len(group))
             values = pa.FixedSizeListArray.from_arrays(pa.array(group.ravel()), width)
             arrays = [values if name == columns.vectors else others[name] for name in schema.names]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
 
 
-def _taking(columns: Columns) -> Callable[[int], Any]:
+def _make_reader(columns: Columns) -> Callable[[int], Any]:
     """A function that gives the next so many rows of the other columns."""
     import pyarrow as pa
 
@@ -193,18 +193,18 @@ def _taking(columns: Columns) -> Callable[[int], Any]:
     return take
 
 
-def _grouped(pieces: Pieces) -> Iterator[NDArray[np.floating[Any]]]:
+def _regroup(pieces: Pieces) -> Iterator[NDArray[np.floating[Any]]]:
     """Pieces joined until they are large enough for a row group."""
     import numpy as np
 
-    held: list[NDArray[np.floating[Any]]] = []
+    waiting: list[NDArray[np.floating[Any]]] = []
     for piece in pieces:
-        held.append(piece)
-        if sum(map(len, held)) >= _ROW_GROUP:
-            yield np.concatenate(held)
-            held = []
-    if held:
-        yield np.concatenate(held)
+        waiting.append(piece)
+        if sum(map(len, waiting)) >= _ROW_GROUP:
+            yield np.concatenate(waiting)
+            waiting = []
+    if waiting:
+        yield np.concatenate(waiting)
 
 
 _WRITERS: dict[str, Callable[[Path, int, np.dtype[Any], Pieces], None]] = {

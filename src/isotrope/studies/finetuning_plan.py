@@ -9,7 +9,7 @@ from typing import Any
 
 from isotrope.finetuning.settings import Training
 from isotrope.finetuning.tasks import TaskData, find_glue_folder, read_tasks
-from isotrope.readings.cost import duration
+from isotrope.readings.cost import format_duration
 from isotrope.sources.models.load import Loaded
 from isotrope.studies.options import Options
 
@@ -59,4 +59,4 @@ class FineTuning:
         from isotrope.finetuning.task_training import estimate_seconds
 
         seconds = sum(n * estimate_seconds(load(m), self.data, self.training) for m, n in times.items())
-        options.say(f"fine-tuning on {', '.join(self.names)} will take about {duration(seconds)} besides")
+        options.say(f"fine-tuning on {', '.join(self.names)} will take about {format_duration(seconds)} besides")

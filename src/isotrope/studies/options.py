@@ -17,7 +17,7 @@ from isotrope.findings import Findings, Reading
 from isotrope.layers import Layer
 from isotrope.pipeline import Progress, resolve_options
 from isotrope.plan import plan
-from isotrope.readings.cost import duration
+from isotrope.readings.cost import format_duration
 from isotrope.runs.run import Run
 from isotrope.scanner import scan_source
 from isotrope.sources.corpora.corpus import open_corpus
@@ -196,7 +196,7 @@ class Options:
                 pass
             return
         seconds = times * sum(plan(source, wanted.measures, wanted.wanted).seconds for source in sources)
-        self.say(f"reading and measuring will take about {duration(seconds)}; what is done stays done")
+        self.say(f"reading and measuring will take about {format_duration(seconds)}; what is done stays done")
 
     def run_folder(self, name: str) -> Path:
         return self.folder / "runs" / to_file_name(name)

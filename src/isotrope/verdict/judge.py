@@ -8,7 +8,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from isotrope.findings import Findings, Reading, Statement, Verdict, in_layer_order
-from isotrope.formats.names import layers_text, place
+from isotrope.formats.names import describe_place, name_layers
 from isotrope.verdict.row_notices import list_notices, say_deciding_rows
 from isotrope.verdict.thresholds import (
     FEWEST_FOR_NEIGHBOURS,
@@ -93,7 +93,7 @@ def _of_last(findings: Findings, scores: Scores, last: int | str) -> tuple[str, 
     for t in troubles:
         score = scores[t.measure][last]
         sure, how_sure = _how_sure(findings, [score], t)
-        where = f"in {place(findings, last)} {t.meaning} ({_numbers(findings, t.measure, [score])})"
+        where = f"in {describe_place(findings, last)} {t.meaning} ({_numbers(findings, t.measure, [score])})"
         statements.append(Statement(t.level, f"{t.word.capitalize()}: {where}. {how_sure}", (last,), sure))
     return troubles[0].word, statements
 
@@ -110,12 +110,12 @@ def _of_others(findings: Findings, scores: Scores, others: Sequence[int | str]) 
     for t, here in sorted(found.items(), key=lambda item: (-item[0].level, THRESHOLDS.index(item[0]))):
         sure, how_sure = _how_sure(findings, here, t)
         layers = tuple(in_layer_order((s.layer for s in here), findings.layers))
-        where = layers_text(layers, findings.layers)
+        where = name_layers(layers, findings.layers)
         text = f"{where[0].upper()}{where[1:]}: {t.word}, {t.meaning} ({_numbers(findings, t.measure, here)})"
         statements.append(Statement(t.level, f"{text}. {how_sure}", layers, sure))
     if not statements and all(layer in scores["isoscore_share"] for layer in others):
         cosines = _range([scores["mean_cosine"][layer].value for layer in others])
-        where = layers_text(others, findings.layers)
+        where = name_layers(others, findings.layers)
         text = f"{where[0].upper()}{where[1:]}: no trouble either (mean cosine {cosines})."
         statements.append(Statement(0, text, tuple(others), sure=_clear(scores, others)))
     return statements
@@ -132,7 +132,7 @@ def _how_sure(findings: Findings, here: Sequence[Score], t: Threshold) -> tuple[
         return True, f"Sure: no 95 % interval reaches {side} {t.value}."
     if len(here) == 1:
         return False, f"Not sure: its 95 % interval reaches {side} {t.value}."
-    where = layers_text(in_layer_order((s.layer for s in short), findings.layers), findings.layers)
+    where = name_layers(in_layer_order((s.layer for s in short), findings.layers), findings.layers)
     return False, f"Not sure of {where}: the 95 % interval reaches {side} {t.value}."
 
 
@@ -154,7 +154,7 @@ def _no_trouble(findings: Findings, scores: Scores, last: int | str) -> tuple[st
     cosine, share, hubs = (scores[name].get(last) for name in ("mean_cosine", "isoscore_share", "hubness"))
     assert cosine is not None
     width, rows = int(findings.source.get("width") or 0), cosine.reading.n
-    cone = f"no common direction in {place(findings, last)} (mean cosine {_range([cosine.value])})"
+    cone = f"no common direction in {describe_place(findings, last)} (mean cosine {_range([cosine.value])})"
     if rows <= ROWS_PER_DIMENSION * width:
         text = f"No trouble seen, but {rows:,} rows for {width:,} dimensions are too few to call it healthy: {cone}."
         return "too few rows", Statement(0, text, (last,), sure=False)

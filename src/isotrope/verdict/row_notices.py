@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from isotrope.findings import Findings, Statement, in_layer_order
-from isotrope.formats.names import is_vectors, layers_text, name_rows
+from isotrope.formats.names import is_vectors, name_layers, name_rows
 from isotrope.verdict.thresholds import get
 
 
@@ -28,7 +28,7 @@ def _say_deciding(findings: Findings, layers: Sequence[int | str], without: str)
     low, high = _times(min(times)), _times(max(times))
     names = name_rows(findings, rows, len(rows))
     last = findings.layers[-1]
-    where = "" if is_vectors(findings) or list(layers) == [last] else f" in {layers_text(layers, findings.layers)}"
+    where = "" if is_vectors(findings) or list(layers) == [last] else f" in {name_layers(layers, findings.layers)}"
     text = (
         f"{'One row decides' if one else f'{len(rows)} rows decide'} this{where}: {names} "
         f"{'is' if one else 'are'} {low if low == high else f'{low} to {high}'} times as long as the median row. "

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError, Undefined
 from isotrope.measures import Measure, get, select
 from isotrope.readings.intervals import Groups
-from isotrope.readings.layer_readings import statistic
+from isotrope.readings.layer_readings import find_statistic
 from isotrope.repairs import Affine, Repair
 from isotrope.repairs.effects.cutoffs import CUTOFFS, Cutoff, translate
 from isotrope.sources.source import Source
@@ -196,7 +196,7 @@ class _Space:
     def get(self, m: Measure) -> tuple[Any, str | None]:
         """What a measure is taken from, None with the reason where it is not there."""
         if m.statistic not in self._found:  # cells take long, and serve eight measures
-            self._found[m.statistic] = statistic(m.statistic, self.summary, self.groups, self.seed)
+            self._found[m.statistic] = find_statistic(m.statistic, self.summary, self.groups, self.seed)
         return self._found[m.statistic]
 
 

@@ -5,13 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from html import escape
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from isotrope.formats.names import is_vectors, layer_label
+from isotrope.findings.reading import Reading, Verdict
+from isotrope.formats.names import Scanned, is_vectors, name_layer
 from isotrope.formats.printable import escape_controls
 
-if TYPE_CHECKING:
-    from isotrope.findings import Findings, Reading
+
+class Shown(Scanned, Protocol):
+    """What a card shows of findings."""
+
+    readings: list[Reading]
+    verdict: Verdict
+
+    @property
+    def title(self) -> str: ...
 
 
 def _escape(text: str) -> str:
@@ -44,7 +52,7 @@ _FIRST = "text-align:left;padding:2px 10px"
 _FAINT = "opacity:.65"
 
 
-def format_card(findings: Findings) -> str:
+def format_card(findings: Shown) -> str:
     """Format what was scanned, the verdict in words, and a row for each layer; all text is escaped."""
     parts = [f'<p style="margin:4px 0"><b>{_escape(_format_title(findings))}</b></p>']
     parts += [
@@ -56,14 +64,14 @@ def format_card(findings: Findings) -> str:
     return f'<div class="isotrope-findings">{inside}</div>'
 
 
-def _format_title(findings: Findings) -> str:
+def _format_title(findings: Shown) -> str:
     source = findings.source
     over = f" over {source['corpus']['name']}" if "corpus" in source else ""
     rows = max((r.n for r in findings.readings if r.layer is not None and r.group is None), default=0)
     return f"{findings.title}{over}: {findings.verdict.word}, {rows:,} rows"
 
 
-def _format_table(findings: Findings) -> str:
+def _format_table(findings: Shown) -> str:
     by = {(r.layer, r.measure): r for r in findings.readings if (r.group, r.variant) == (None, "definition")}
     columns = [column for column in _COLUMNS if any((layer, column[0]) in by for layer in findings.layers)]
     if not columns:
@@ -72,7 +80,7 @@ def _format_table(findings: Findings) -> str:
     rows = []
     for layer in findings.layers[:_MOST]:
         cells = [(_format_value(by.get((layer, m)), format_number), _CELL) for m, _, format_number in columns]
-        rows.append(_format_row([(layer_label(findings, layer), _FIRST), *cells]))
+        rows.append(_format_row([(name_layer(findings, layer), _FIRST), *cells]))
     if len(findings.layers) > _MOST:
         rows.append(_format_row([(f"and {len(findings.layers) - _MOST} more layers", f"{_FIRST};{_FAINT}")]))
     nulls = [
@@ -83,20 +91,20 @@ def _format_table(findings: Findings) -> str:
     return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _format_readings(findings: Findings) -> str:
+def _format_readings(findings: Shown) -> str:
     """Format all readings, if none of the usual columns is there."""
     head = _format_row([(_layer_heading(findings), _FIRST), ("measure", _FIRST), ("value", _CELL)], "th")
     shown = [r for r in findings.readings if r.group is None]
     rows = []
     for r in shown[:_MOST]:
-        layer = layer_label(findings, r.layer)
+        layer = name_layer(findings, r.layer)
         rows.append(_format_row([(layer, _FIRST), (r.measure, _FIRST), (_format_value(r, "{:.4g}".format), _CELL)]))
     if len(shown) > _MOST:
         rows.append(_format_row([(f"and {len(shown) - _MOST} more", f"{_FIRST};{_FAINT}")]))
     return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _layer_heading(findings: Findings) -> str:
+def _layer_heading(findings: Shown) -> str:
     return "" if is_vectors(findings) else "layer"
 
 
