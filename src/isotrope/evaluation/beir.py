@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isotrope.errors import InputError
-from isotrope.sources.corpora.lines import decoded, file_lines
+from isotrope.sources.corpora.lines import decode_lines, file_lines
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _judged(folder: Path, split: str) -> Path:
 
 def _entries(path: Path) -> Iterator[_Entry]:
     """The entries of a file of documents or queries; lines that hold none are refused by their number."""
-    for line, text in decoded(file_lines(path), str(path)):
+    for line, text in decode_lines(file_lines(path), str(path)):
         if not text.strip():
             continue
         try:
@@ -142,7 +142,7 @@ def _written(path: Path) -> dict[str, bool]:
 def _judgements(path: Path) -> Iterator[_Judgement]:
     """The judgements of a file, with the lines that they stand in."""
     first = True
-    for line, text in decoded(file_lines(path), str(path)):
+    for line, text in decode_lines(file_lines(path), str(path)):
         if not text.strip():
             continue
         # Ids may hold spaces where tabs are between them; files of TREC often have spaces between.

@@ -25,7 +25,7 @@ from isotrope.pipeline import Progress
 from isotrope.repairs import Repair
 from isotrope.sources.corpora.corpus import Corpus, open_corpus
 from isotrope.sources.input import Input
-from isotrope.sources.models.load import EMBEDDED
+from isotrope.sources.models.location import EMBEDDED
 from isotrope.sources.text.encoder import Encoder, Rows, Tell
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.storage.provenance import begin, provenance

@@ -24,7 +24,8 @@ from isotrope.finetuning.task_metrics import score, task_score
 from isotrope.finetuning.tasks import Rows, Task, TaskData
 from isotrope.finetuning.token_spectra import spectra
 from isotrope.softdecay.attach import copy_layer
-from isotrope.sources.models.load import Loaded, quiet
+from isotrope.sources.models.environment import silence_transformers
+from isotrope.sources.models.load import Loaded
 
 #: The share of training rows that is held out to choose epoch and α by, and how many at most.
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 1000
@@ -147,7 +148,7 @@ def with_head(loaded: Loaded, task: Task) -> Any:
     config.num_labels, config.pad_token_id = task.classes, loaded.pad
     config.problem_type = "regression" if task.classes == 1 else "single_label_classification"
     try:
-        with quiet():
+        with silence_transformers():
             model = AutoModelForSequenceClassification.from_config(config, dtype=torch.float32)
     except ValueError as error:
         raise InputError(

@@ -23,13 +23,14 @@ from isotrope.repairs.linear import LinearRepair
 from isotrope.sources.batch import Batch
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
+from isotrope.sources.models.environment import silence_transformers
 from isotrope.sources.models.hidden_states import Ids, Mask
-from isotrope.sources.models.load import Loaded, quiet
+from isotrope.sources.models.load import Loaded
 from isotrope.sources.models.onnx_layers import refuse_graph
 from isotrope.sources.text.pooling import by_position, cls, last, maximum, mean
 from isotrope.sources.text.source import TextSource
 from isotrope.sources.text.token_weights import vocabulary
-from isotrope.sources.text.tokenize import encode, padded
+from isotrope.sources.text.tokenize import encode, pad_texts
 from isotrope.storage.files import write_folder, write_text
 
 try:
@@ -116,7 +117,7 @@ def write_embedder(
             add_module(beside, module)
         made_of = _made_of(source, repair, normalize)
         write_text(beside / "README.md", model_card(_short(loaded), made_of, card, base_model=_on_the_hub(loaded)))
-        with quiet():
+        with silence_transformers():
             written = open_model(beside, trust_remote_code=reading.trust_remote_code)
         _compare(list(written)[: 1 + len(before)], texts, rows, loaded)
 
@@ -178,7 +179,7 @@ def _rows(source: TextSource) -> tuple[list[str], NDArray[Any]]:
 
 def _padded(source: TextSource) -> tuple[Ids, Mask]:
     """Tokens of the texts, to try a model on."""
-    return padded(encode(source.loaded, list(source.corpus), source.max_length), source.loaded.pad)
+    return pad_texts(encode(source.loaded, list(source.corpus), source.max_length), source.loaded.pad)
 
 
 def _layer_mix(choice: Choice, final: int, width: int) -> WeightedLayerPooling:

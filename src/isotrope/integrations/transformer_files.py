@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError
-from isotrope.sources.models.load import Loaded, quiet
+from isotrope.sources.models.environment import silence_transformers
+from isotrope.sources.models.load import Loaded
 from isotrope.storage.files import write_text
 
 #: What a tokenizer is asked for, and need not give.
@@ -29,7 +30,7 @@ def write_transformer(
     if tokenizer.pad_token is None:
         tokenizer.pad_token = _pad_token(loaded)
     weights = {name: value for name, value in model.state_dict().items() if not name.startswith("decoder.")}
-    with quiet():
+    with silence_transformers():
         model.save_pretrained(folder, state_dict=weights if loaded.encoder_decoder else None)
         tokenizer.save_pretrained(folder)
     config: dict[str, Any] = {

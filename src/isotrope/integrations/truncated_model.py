@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from isotrope.sources.models.hidden_states import Ids, Mask, hidden_states, in_block
+from isotrope.sources.models.hidden_states import Ids, Mask, compute_hidden_states, in_block
 from isotrope.sources.models.load import Loaded
 
 
@@ -17,7 +17,7 @@ def drop_blocks(loaded: Loaded, state: int, ids: Ids, mask: Mask) -> int:
     """
     import torch
 
-    before = hidden_states(loaded, ids, mask)[0]
+    before = compute_hidden_states(loaded, ids, mask)[0]
     total = len(before) - 1
     if getattr(loaded.model.config, "num_hidden_layers", None) != total:
         return total
@@ -25,7 +25,7 @@ def drop_blocks(loaded: Loaded, state: int, ids: Ids, mask: Mask) -> int:
     for count in range(max(state, 1), min(state + 2, total)):
         whole.keep(count)
         try:
-            after = hidden_states(loaded, ids, mask)[0]
+            after = compute_hidden_states(loaded, ids, mask)[0]
         except Exception:  # nosec B112  # whatever a model raises that cannot do without its last blocks
             continue
         if len(after) == count + 1 and all(map(torch.equal, before[: state + 1], after)):

@@ -89,6 +89,10 @@ class Source(ABC):
         """Return the text of token types, None where rows have no tokens."""
         return None
 
+    def estimate_rows(self, *, rows: int, types: int, units: int) -> tuple[int, int]:
+        """Estimate the rows and the token types of a layer from those that the first so many units gave."""
+        return self.total or 0, 0
+
     @property
     def shard_size(self) -> int:
         """How many units a shard has; the last one may have fewer. By default one shard has them all."""
