@@ -26,9 +26,13 @@ _LEAST_SHARE = 1e-4
 class Engine:
     """Where a source is read: engine "local", in this process, or "ray", by the workers of a cluster.
 
-    address: of the cluster, "auto" for the one that runs here; None for RAY_ADDRESS, without that one of its own.
-    workers: of one CPU each; None for all that have room. gpus_per_worker: such as 1 or 0.5. With
-    `bad_files="skip"` of what is read, shards of vectors that cannot be read are skipped and named.
+    With `bad_files="skip"` of what is read, shards of vectors that cannot be read are skipped and named.
+
+    Args:
+        engine: "local" or "ray".
+        address: Of the cluster, "auto" for the one that runs here; None for RAY_ADDRESS, without that one of its own.
+        workers: How many, of one CPU each; None for all that have room.
+        gpus_per_worker: Such as 1 or 0.5.
     """
 
     engine: str = "local"

@@ -23,9 +23,9 @@ from isotrope.evaluation.significance import Compared, compare
 from isotrope.evaluation.treatments import OWN, RAW, Treatment, treatments
 from isotrope.pipeline import Progress
 from isotrope.repairs import Repair
+from isotrope.sources import EMBEDDED
 from isotrope.sources.corpora.corpus import Corpus, open_corpus
 from isotrope.sources.input import Input
-from isotrope.sources.models.location import EMBEDDED
 from isotrope.sources.text.encoder import Encoder, Rows, Tell
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.storage.provenance import begin, provenance

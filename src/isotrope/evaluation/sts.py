@@ -18,9 +18,9 @@ from isotrope.evaluation.sts_result import StsEvaluation, StsScore
 from isotrope.evaluation.treatments import OWN, RAW, Treatment, treatments
 from isotrope.pipeline import Progress
 from isotrope.repairs import Repair
+from isotrope.sources import EMBEDDED
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
-from isotrope.sources.models.location import EMBEDDED
 from isotrope.sources.text.encoder import Encoder, Rows
 from isotrope.sources.text.pooling import parse
 from isotrope.sources.text.sentence_model import has_pipeline

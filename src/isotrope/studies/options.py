@@ -17,11 +17,11 @@ from isotrope.pipeline import Progress, choose, scan_source
 from isotrope.plan import plan
 from isotrope.readings.cost import duration
 from isotrope.runs.run import Run
+from isotrope.sources import EMBEDDED
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
 from isotrope.sources.media.corpus import open_media
 from isotrope.sources.models.load import can_read
-from isotrope.sources.models.location import EMBEDDED
 from isotrope.sources.models.modality import WORDS
 from isotrope.sources.source import Source
 from isotrope.studies.runner import slug

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from isotrope.errors import InputError, MissingExtra
+from isotrope.sources import EMBEDDED
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.models import hub, location
 from isotrope.sources.models.load import load
-from isotrope.sources.models.location import EMBEDDED
 from isotrope.sources.text.source import TextSource
 from testkit.models import SMOLLM2, save_model, smollm2_file, texts
 

@@ -59,9 +59,15 @@ class MediaSource(Source):
     """Rows from the hidden states of a model over images or sounds, or with a pooling one row for each.
 
     Layers may differ in width and in their number of rows: those with the same rows come in a batch together.
-    layers, pooling: as for `TextSource`. special_tokens: "keep" or "drop" rows that are no patch, such as [CLS], and
-    the start of what a decoder hears. batch_size: images, or windows of sound, in a forward pass.
-    in_order: rows come in the order of what they are of; otherwise those of one shape go together, which is faster.
+
+    Args:
+        loaded: The model.
+        media: The images or sounds.
+        layers: As for `TextSource`.
+        pooling: As for `TextSource`.
+        special_tokens: "keep" or "drop" rows that are no patch, such as [CLS], and the start of what a decoder hears.
+        batch_size: Images, or windows of sound, in a forward pass.
+        in_order: Rows come in the order of what they are of; otherwise those of one shape go together: faster.
     """
 
     def __init__(

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError, MissingExtra
+from isotrope.sources import EMBEDDED
 from isotrope.sources.models.gguf import check_gguf
 from isotrope.sources.models.hub import find_commit, hub_answers
 from isotrope.sources.models.model_files import check_config_file
 from isotrope.storage.regular_files import check_regular, check_regular_files
-
-#: The name of the model that comes with `pip install 'isotrope[demo]'`.
-EMBEDDED = "all-MiniLM-L6-v2"
 
 
 @dataclass(frozen=True)

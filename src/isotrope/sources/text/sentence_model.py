@@ -77,7 +77,10 @@ def load_pipeline(
 class EncodedSource(Source):
     """One row for each text, as the model's own `encode` gives it; its only layer is called "encoded".
 
-    batch_size: texts in a forward pass.
+    Args:
+        loaded: A model of sentence-transformers.
+        corpus: The texts.
+        batch_size: Texts in a forward pass.
     """
 
     unit = "texts"

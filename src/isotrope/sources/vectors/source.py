@@ -57,10 +57,13 @@ _SHARD_BATCHES = 16
 class ArraySource(Source):
     """Rows (n, d) of an array, a torch tensor, a file, a folder of files or a store, or of a list of these, in order.
 
-    column: the array of a npz, safetensors or HDF5 file, or the column of a parquet or arrow file or of a store.
-    group_by: a column, or an array of integers in the same file, whose values become the rows' groups.
-    batch_rows: rows per batch, by default about 4 MiB of float32. exact: float64 whatever is stored. bad_files: "stop"
-    at a file that cannot be read, or "skip" it; `left_out` then says why, by path.
+    Args:
+        data: The array, tensor, path or address, or a list of paths.
+        column: The array of a npz, safetensors or HDF5 file, or the column of a parquet or arrow file or of a store.
+        group_by: A column, or an array of integers in the same file, whose values become the rows' groups.
+        batch_rows: Rows per batch, by default about 4 MiB of float32.
+        exact: Whether rows are float64 whatever is stored.
+        bad_files: "stop" at a file that cannot be read, or "skip" it; `left_out` then says why, by path.
 
     >>> source = ArraySource(np.arange(6, dtype=np.float16).reshape(3, 2), batch_rows=2)
     >>> source.width, source.total

@@ -11,7 +11,7 @@ from scipy import stats
 from isotrope.finetuning.glue import evaluate_glue
 from isotrope.finetuning.methods import ALPHAS, METHODS, family
 from isotrope.finetuning.result import GlueEvaluation
-from isotrope.sources.models.location import EMBEDDED
+from isotrope.sources import EMBEDDED
 from isotrope.studies.finetuning_plan import FineTuning
 from isotrope.studies.options import Options
 from isotrope.studies.result import Claim, Table

@@ -19,7 +19,7 @@ from isotrope.evaluation.treatments import OWN, RAW, treatments
 from isotrope.finetuning.settings import Training
 from isotrope.measures import get
 from isotrope.repairs.fit_data import saved_summary
-from isotrope.sources.models.location import EMBEDDED
+from isotrope.sources import EMBEDDED
 from isotrope.sources.text.encoder import Encoder
 from isotrope.studies.figures import of_run
 from isotrope.studies.finetuning_plan import FineTuning
