@@ -21,6 +21,8 @@ from isotrope.storage.row_files import Columns
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from isotrope.sources.vectors.stores.store import Store
+
 T = TypeVar("T")
 R = TypeVar("R", bound=Reduction)
 
@@ -78,6 +80,11 @@ class Source(ABC):
     @property
     def columns(self) -> Columns | None:
         """What else the files hold of each row, None where they hold nothing."""
+        return None
+
+    @property
+    def store(self) -> Store | None:
+        """The store that all rows are from, None for anything else."""
         return None
 
     @property

@@ -137,10 +137,6 @@ def load(
     spoken = kind == "audio" and getattr(config, "is_encoder_decoder", False)
     auto = transformers.AutoModelForSpeechSeq2Seq if spoken else transformers.AutoModel
     network, tokenizer, processor = _load_parts(auto, place, kind, dtype)
-    network = find_tower(network, kind)
-    network.config.use_cache = False  # one pass over whole texts needs no memory of earlier ones
-    if hasattr(network.config, "mask_ratio"):
-        network.config.mask_ratio = 0.0  # a model trained to fill in patches that are left out gets all of them
     found = find_commit(place.at, place.gguf_file or "config.json", revision) or revision
     return Loaded(
         model=network.to(device=device_used, dtype=torch.float64 if exact else None).eval(),
@@ -178,6 +174,10 @@ def _load_parts(auto: Any, place: Location, kind: str, dtype: Any) -> tuple[Any,
         check_tokenizer(place.at, tokenizer)
     if place.gguf_file:
         forget_packing(network)
+    network = find_tower(network, kind)
+    network.config.use_cache = False  # one pass over whole texts needs no memory of earlier ones
+    if hasattr(network.config, "mask_ratio"):
+        network.config.mask_ratio = 0.0  # a model trained to fill in patches that are left out gets all of them
     return network, tokenizer, processor
 
 
