@@ -14,7 +14,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from isotrope.nn import GeometryMonitor
-from isotrope.sources.models.load import _embedded_folder
+from isotrope.sources.models.location import find_embedded_folder
 from machine import describe, seconds
 
 LENGTH, BATCH, PROBE, EVERY = 128, 32, 256, 500
@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     print(f"{describe()}\n{torch.get_num_threads()} threads")
-    folder = _embedded_folder()
+    folder = find_embedded_folder()
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForSequenceClassification.from_pretrained(folder).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)

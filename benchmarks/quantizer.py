@@ -18,7 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from isotrope.quantization.additive import quantize_additive
-from isotrope.sources.models.hidden_states import hidden_states
+from isotrope.sources.models.hidden_states import compute_hidden_states
 from isotrope.sources.models.load import load
 from machine import describe
 from scan_overhead import Fixed
@@ -38,7 +38,7 @@ class Outcome(NamedTuple):
 def states(n: int, layer: int) -> np.ndarray:
     """n token states of one layer of MiniLM over the Python manual, (n, 384), in the order of the text."""
     source = Fixed(load(), 32, 32, 1 + n // 1024)
-    batches = [hidden_states(source.loaded, ids, source.mask)[0][layer] for ids in source.ids]
+    batches = [compute_hidden_states(source.loaded, ids, source.mask)[0][layer] for ids in source.ids]
     rows = np.concatenate([np.asarray(states).reshape(-1, source.width) for states in batches])
     return np.ascontiguousarray(rows[np.sort(np.random.default_rng(0).permutation(len(rows))[:n])], dtype=np.float32)
 

@@ -18,7 +18,7 @@ from isotrope.layers import Layer
 from isotrope.pipeline import compute_findings, resolve_options
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.corpora.corpus import open_corpus
-from isotrope.sources.models.hidden_states import hidden_states
+from isotrope.sources.models.hidden_states import compute_hidden_states
 from isotrope.sources.models.load import Loaded, load
 from isotrope.sources.source import Source
 from isotrope.sources.text.tokenize import encode
@@ -38,7 +38,7 @@ class Fixed(Source):
         self.loaded = loaded
         self.ids = stream[: count * b * t].reshape(count, b, t)
         self.mask = np.ones((b, t), dtype=bool)
-        states, _ = hidden_states(loaded, self.ids[0], self.mask)
+        states, _ = compute_hidden_states(loaded, self.ids[0], self.mask)
         self.layers: list[Layer] = list(range(len(states)))
         self.width = int(states[0].shape[2])
 
@@ -49,11 +49,11 @@ class Fixed(Source):
     def plain(self) -> None:
         """The forward passes alone."""
         for ids in self.ids:
-            hidden_states(self.loaded, ids, self.mask)
+            compute_hidden_states(self.loaded, ids, self.mask)
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         for number, ids in islice(enumerate(self.ids), start, None):
-            states, _ = hidden_states(self.loaded, ids, self.mask)
+            states, _ = compute_hidden_states(self.loaded, ids, self.mask)
             b, t = ids.shape
             known = Rows(
                 sequence=np.repeat(np.arange(number * b, number * b + b, dtype=np.uint64), t),

@@ -15,15 +15,11 @@ from isotrope.readings.cost import count_parallel_layers, estimate_seconds_after
 from isotrope.readings.cost import estimate_memory as estimate_measuring
 from isotrope.report import tables as report_tables
 from isotrope.runs.retention import count_kept_rows, estimate_bytes
-from isotrope.sources.media.source import MediaSource
 from isotrope.sources.source import Source
-from isotrope.sources.text.source import TextSource
-from isotrope.sources.text.tokenize import encode
 from isotrope.statistics import Collection, Wanted
 
-#: Batches that are run to measure the rate, and texts that are tokenized to estimate the length of the rest.
+#: Batches that are run to measure the rate.
 _TIMED_BATCHES = 2
-_COUNTED_TEXTS = 2_000
 
 #: What Python and its libraries take, without and with a model.
 _PROGRAM_BYTES = 210_000_000
@@ -143,18 +139,5 @@ def _count_rows(trial: Collection) -> int:
 
 def _rows_and_types(source: Source, trial: Collection) -> tuple[int, int]:
     """Rows and token types of each layer: known for vectors and pooled texts, else estimated from what was read."""
-    if isinstance(source, MediaSource):
-        done = max(1, trial.counts[source.unit])
-        types = max((len(s.tokens) for s in trial.summaries.values() if s.tokens is not None), default=0)
-        return round(_count_rows(trial) * max((source.total or done) / done, 1.0)), types
-    if not isinstance(source, TextSource):
-        return source.total or 0, 0
-    texts = list(islice(source.corpus, _COUNTED_TEXTS))
-    count = source.total or len(texts)
-    if source.pooling is not None:
-        return count, 0
-    encoded = encode(source.loaded, texts, source.max_length)
-    kept = [e.tokens[~e.special] if source.special_tokens == "drop" else e.tokens for e in encoded]
-    tokens, share = [int(t) for some in kept for t in some], count / max(len(texts), 1)
-    # New types become rarer with the length of a text, about as its square root (Heaps' law).
-    return round(len(tokens) * share), round(len(set(tokens)) * max(share, 1.0) ** 0.5)
+    types = max((len(s.tokens) for s in trial.summaries.values() if s.tokens is not None), default=0)
+    return source.estimate_rows(rows=_count_rows(trial), types=types, units=max(1, trial.counts[source.unit]))

@@ -219,7 +219,7 @@ class TestModels:
         assert not Path("run").exists()
 
     def test_no_such_hub_model(self, isotrope: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("isotrope.sources.models.load.hub_answers", lambda: False)
+        monkeypatch.setattr("isotrope.sources.models.location.hub_answers", lambda: False)
         assert "nosuch/model" in one_sentence(isotrope("scan", "nosuch/model"))
 
     def test_layers_out_of_range(self, isotrope: Command) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotrope.engines.ray.cluster import number_of_workers, places, ready
+from isotrope.engines.ray.cluster import count_workers, place_workers, start_actors
 from isotrope.engines.ray.workers import Workers
 from isotrope.errors import InputError, MissingExtra
 
@@ -34,13 +34,13 @@ def _cluster(*machines: dict[str, float]) -> Any:
 )
 def test_how_many_have_room(gpus: float, room: int) -> None:
     there = _cluster({"CPU": 8.0, "GPU": 2.0}, {"CPU": 4.0, "GPU": 1.0})
-    assert number_of_workers(there, None, gpus) == room
+    assert count_workers(there, None, gpus) == room
     with pytest.raises(InputError, match=f"room for {room} workers"):
-        number_of_workers(there, room + 1, gpus)
+        count_workers(there, room + 1, gpus)
 
 
 def test_a_worker_for_each_cpu_in_turn_over_the_machines() -> None:
-    found = places(_cluster({"CPU": 1.0}, {"CPU": 3.0}, {"memory": 9.0}), 4)
+    found = place_workers(_cluster({"CPU": 1.0}, {"CPU": 3.0}, {"memory": 9.0}), 4)
     assert [int(place.node_id, 16) for place in found] == [0, 1, 1, 1]
     assert all(place.soft for place in found)
 
@@ -76,9 +76,9 @@ def test_one_that_cannot_be_made_is_not_ready(cluster: None) -> None:
 
     remote = ray.remote(num_cpus=0)(Worker)
     good, bad = remote.remote(False), remote.remote(True)
-    assert ready(ray, [bad, good]) == {good: "a life"}
+    assert start_actors(ray, [bad, good]) == {good: "a life"}
     with pytest.raises(InputError, match=r"none of 1 workers could be started .* no model fits here; check"):
-        ready(ray, [remote.remote(True)])
+        start_actors(ray, [remote.remote(True)])
 
 
 @pytest.mark.long

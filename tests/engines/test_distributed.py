@@ -25,7 +25,7 @@ from datetime import timedelta
 from pathlib import Path
 import numpy as np
 import torch.distributed as dist
-from isotrope.engines.distributed import merged
+from isotrope.engines.distributed import merge_ranks
 from isotrope.errors import MergeError
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.statistics import block
@@ -41,15 +41,15 @@ for number, batch in enumerate(source.batches()):
     if number % size == rank:
         collection.update(batch)
         moments += Moments.of(block(batch.layers[0]))
-write_arrays(folder / f"moments{rank}.safetensors", merged(moments).arrays())
-write_arrays(folder / f"collection{rank}.safetensors", merged(collection).arrays())
+write_arrays(folder / f"moments{rank}.safetensors", merge_ranks(moments).arrays())
+write_arrays(folder / f"collection{rank}.safetensors", merge_ranks(collection).arrays())
 try:
-    merged(Moments.empty(7 if rank == size - 1 else 6))
+    merge_ranks(Moments.empty(7 if rank == size - 1 else 6))
 except MergeError as error:
     (folder / f"refused{rank}").write_text(str(error))
 wide = Moments.empty(700)
 tracemalloc.start()
-merged(wide)
+merge_ranks(wide)
 peak = tracemalloc.get_traced_memory()[1]
 (folder / f"held{rank}").write_text(str(1 + peak / sum(array.nbytes for array in wide.arrays().values())))
 dist.barrier()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotrope.engines.ray.replica import Given, Replica, reachable
+from isotrope.engines.ray.replica import Given, Replica, use_absolute_paths
 from isotrope.engines.ray.source import _AHEAD, _HELD
 from isotrope.errors import InputError
 from isotrope.runs import checkpoint as checkpoints
@@ -45,10 +45,10 @@ def test_texts_that_are_names_of_files_stay_as_they_are(tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     for name in ("notes", "a.png", "rows.npy"):
         Path(name).touch()
-    assert reachable(Input(text=["notes", "other"])).text == ["notes", "other"]
-    assert reachable(Input(text="notes")).text == str(tmp_path / "notes")
-    assert reachable(Input(text=["a.png"])).text == [str(tmp_path / "a.png")]
-    assert reachable(Input(vectors=["rows.npy"])).vectors == [str(tmp_path / "rows.npy")]
+    assert use_absolute_paths(Input(text=["notes", "other"])).text == ["notes", "other"]
+    assert use_absolute_paths(Input(text="notes")).text == str(tmp_path / "notes")
+    assert use_absolute_paths(Input(text=["a.png"])).text == [str(tmp_path / "a.png")]
+    assert use_absolute_paths(Input(vectors=["rows.npy"])).vectors == [str(tmp_path / "rows.npy")]
 
 
 def test_one_that_finds_other_files_refuses_and_opens_anew(ray: StandIn, tmp_path: Path) -> None:

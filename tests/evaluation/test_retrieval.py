@@ -18,7 +18,7 @@ from isotrope.evaluation.result import RetrievalEvaluation
 from isotrope.evaluation.retrieval import evaluate_retrieval
 from isotrope.integrations.sentence_transformers import insert_repair
 from isotrope.repairs import Repair, SoftDecay, Whitening
-from isotrope.sources.models.load import _embedded_folder
+from isotrope.sources.models.location import find_embedded_folder
 from isotrope.sources.text.encoder import Encoder
 
 #: Tokens at which texts are cut: most documents are longer.
@@ -66,7 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model() -> SentenceTransformer:
-    loaded = SentenceTransformer(_embedded_folder(), device="cpu")
+    loaded = SentenceTransformer(find_embedded_folder(), device="cpu")
     loaded.max_seq_length = LENGTH
     return loaded
 

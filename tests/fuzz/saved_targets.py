@@ -125,11 +125,11 @@ def _make_run(keep: str, folder: Path) -> None:
 
 def _read_run(keep: str, path: Path) -> None:
     """All that later commands do with statistics: sums, spectra, tables, repairs, and what a report draws."""
-    from isotrope.measures.token_variance import in_window
     from isotrope.repairs import ClusterIsotropy, Whitening, saved_summary
     from isotrope.report.tables import compute_coordinates
     from isotrope.runs.run import Run
     from isotrope.runs.saved_statistics import SavedStatistics
+    from isotrope.statistics.token_tables import in_window
 
     run = path.parent / keep
     if not run.exists():

@@ -240,11 +240,11 @@ def _points(_: Path) -> list[bytes]:
 def _read_point(path: Path) -> None:
     from isotrope.sources.vectors.stores.address import parse
     from isotrope.sources.vectors.stores.qdrant_folder import load_point
-    from isotrope.sources.vectors.stores.store import told
+    from isotrope.sources.vectors.stores.store import name_store_in_errors
 
     address = parse(f"qdrant:{path}#texts")
     assert address is not None
-    with told(address):
+    with name_store_in_errors(address):
         load_point(str(path), path.read_bytes())
 
 

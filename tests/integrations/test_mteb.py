@@ -23,7 +23,7 @@ from isotrope.errors import InputError, MissingExtra
 from isotrope.evaluation.retrieval import evaluate_retrieval
 from isotrope.integrations.mteb import mteb_model
 from isotrope.repairs import Repair, SoftDecay, Whitening
-from isotrope.sources.models.load import _embedded_folder
+from isotrope.sources.models.location import find_embedded_folder
 
 #: Topics of the Python manual: the first line asks, and the words behind it answer.
 TOPICS = {
@@ -90,7 +90,7 @@ def scores(model: Any, task: Any, cache: Any = None) -> dict[str, float]:
 
 @pytest.fixture(scope="module")
 def model() -> SentenceTransformer:
-    return SentenceTransformer(_embedded_folder(), device="cpu")
+    return SentenceTransformer(find_embedded_folder(), device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +182,7 @@ def test_results_are_kept_apart_by_layers_and_fitted_repair(
 
 def test_prompts_stand_before_the_texts_they_are_for() -> None:
     prompts = {"query": "tennis weather: ", "document": "passage: "}
-    theirs = SentenceTransformer(_embedded_folder(), device="cpu", prompts=prompts)
+    theirs = SentenceTransformer(find_embedded_folder(), device="cpu", prompts=prompts)
     expected = scores(theirs, ManualRetrieval)["main_score"]
     assert_allclose(scores(mteb_model(prompts=prompts), ManualRetrieval)["main_score"], expected, atol=1e-4)
     assert abs(expected - scores(mteb_model(), ManualRetrieval)["main_score"]) > 1e-3

@@ -17,7 +17,7 @@ from isotrope.errors import InputError, MissingExtra, StoreError
 from isotrope.integrations import export
 from isotrope.integrations.sentence_transformers import RepairModule, fold
 from isotrope.repairs import Affine, Centering, SoftDecay, Whitening
-from isotrope.sources.models.load import _embedded_folder
+from isotrope.sources.models.location import find_embedded_folder
 from testkit.alone import run_without_isotrope
 
 #: Lines of the Python manual: short, so that they are quickly encoded, and of many kinds.
@@ -32,7 +32,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 @pytest.fixture(scope="module")
 def model() -> SentenceTransformer:
     """MiniLM: a transformer, mean pooling, and division by the length."""
-    return SentenceTransformer(_embedded_folder(), device="cpu")
+    return SentenceTransformer(find_embedded_folder(), device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_a_folded_model_gives_what_transform_gives_where_isotrope_cannot_be_impo
     bent = SoftDecay(-0.6, tolerance=1e-5).fit(pooled)
     shifted = SoftDecay(-0.6, form="shifted").fit(pooled)
     encoded = Whitening(64).fit(unit(pooled))
-    fold(_embedded_folder(), bent, tmp_path / "normalized")  # from a folder
+    fold(find_embedded_folder(), bent, tmp_path / "normalized")  # from a folder
     fold(pooled_model, shifted, tmp_path / "as it is")  # from a model that has no Normalize, in memory
     export(encoded, "sentence-transformers", tmp_path / "last", model=model, rows="encoded")  # by the one entry point
     expected = {
@@ -113,8 +113,8 @@ def test_a_repair_of_unit_rows_ends_in_a_normalize(
 
 
 def test_a_saved_model_keeps_its_files(tmp_path: Path) -> None:
-    fold(_embedded_folder(), Affine(np.zeros(384), np.eye(384)), tmp_path / "model")
-    source = Path(_embedded_folder())
+    fold(find_embedded_folder(), Affine(np.zeros(384), np.eye(384)), tmp_path / "model")
+    source = Path(find_embedded_folder())
     for path in source.rglob("*"):
         if path.is_file() and path.name != "modules.json":
             assert (tmp_path / "model" / path.relative_to(source)).read_bytes() == path.read_bytes()

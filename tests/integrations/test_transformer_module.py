@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from isotrope.integrations.transformer_module import drop_blocks
-from isotrope.sources.models.hidden_states import hidden_states
+from isotrope.sources.models.hidden_states import compute_hidden_states
 from isotrope.sources.models.load import Loaded, load
 from testkit.models import ONE_STACK, save_model
 
@@ -18,7 +18,7 @@ MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], dtype=bool)
 
 
 def states(loaded: Loaded) -> list[Any]:
-    return [state.numpy() for state in hidden_states(loaded, IDS, MASK)[0]]
+    return [state.numpy() for state in compute_hidden_states(loaded, IDS, MASK)[0]]
 
 
 @pytest.mark.parametrize("state", [0, 1, 2, 3])

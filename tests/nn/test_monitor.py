@@ -171,9 +171,9 @@ def test_an_evaluator_of_sentence_transformers(tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformerTrainingArguments as Arguments
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-    from isotrope.sources.models.load import _embedded_folder
+    from isotrope.sources.models.location import find_embedded_folder
 
-    model = SentenceTransformer(_embedded_folder(), device="cpu")
+    model = SentenceTransformer(find_embedded_folder(), device="cpu")
     monitor = nn.GeometryMonitor(TEXTS, layers="3,6", measures="mean_cosine,isoscore", every=2, alarm="isoscore > 2")
     plain = monitor(model)
     assert list(plain) == [f"geometry/{layer}/{m}" for layer in (3, 6) for m in ("mean_cosine", "isoscore")]

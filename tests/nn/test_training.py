@@ -200,9 +200,9 @@ def test_a_layer_attached_to_a_peft_model_is_trained_too() -> None:
 def test_a_sentence_transformer_with_the_layer_trains_saves_and_encodes(tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
-    from isotrope.sources.models.load import _embedded_folder
+    from isotrope.sources.models.location import find_embedded_folder
 
-    model = SentenceTransformer(_embedded_folder(), device="cpu")
+    model = SentenceTransformer(find_embedded_folder(), device="cpu")
     texts = ["a cat sat on the mat", "dogs", "the weather in the mountains is cold and clear"]
     plain = model.encode(texts)
     layer = nn.attach(model)

@@ -9,7 +9,7 @@ import torch
 from isotrope.errors import InputError
 from isotrope.sources.batch import Batch, Rows
 from isotrope.statistics import Collection, Moments, Wanted, block
-from isotrope.statistics.summary import MOST_GROUPS
+from isotrope.statistics.collection import MOST_GROUPS
 
 
 def test_taking_rows_takes_every_column() -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
-from isotrope.sources.models.hidden_states import hidden_states
+from isotrope.sources.models.hidden_states import compute_hidden_states
 from isotrope.sources.models.load import load
 from isotrope.studies.anisotropy.biased_block import Inputs, apply_bias, find_fixed_points
 from isotrope.studies.anisotropy.claims import judge_block
@@ -26,14 +26,14 @@ NORMS = (0.0, 2.0, 5.0, 9.0, 20.0)
 def test_a_block_alone_gives_the_next_hidden_state(family: str, number: int, tmp_path: Path) -> None:
     loaded = load(save_model(tmp_path / family, family), device="cpu")
     ids = np.arange(4, 12)[None]
-    states, _ = hidden_states(loaded, ids, np.ones_like(ids, dtype=bool))
+    states, _ = compute_hidden_states(loaded, ids, np.ones_like(ids, dtype=bool))
     seen = take_block(loaded, number)(states[number][0])
     assert torch.allclose(seen.output, states[number + 1][0], atol=1e-5)
     assert seen.softmax.shape == (2, 8, 8)
     assert torch.allclose(seen.softmax.sum(-1), torch.ones(2, 8), atol=1e-5)
     assert seen.query.shape[1:] == (8, 8)
     assert has_plain_scores(seen) == (family == "bert")  # the others hide what comes later, or turn by place
-    after, _ = hidden_states(loaded, ids, np.ones_like(ids, dtype=bool))
+    after, _ = compute_hidden_states(loaded, ids, np.ones_like(ids, dtype=bool))
     assert len(after) == len(states)
     assert torch.allclose(after[-1], states[-1], atol=1e-5)
 

@@ -32,7 +32,7 @@ class _Packed(NamedTuple):
     refused: bool = False
 
 
-def merged(statistic: S, group: Any = None) -> S:
+def merge_ranks(statistic: S, group: Any = None) -> S:
     """The sum of the statistics of all ranks, the same on every rank: as `all_reduce` for tensors.
 
     They are added up as a tree in the order of the ranks, over gloo or nccl. A rank holds no more than four at a time:
@@ -43,7 +43,7 @@ def merged(statistic: S, group: Any = None) -> S:
     moments = Moments.empty(768)
     for hidden in my_share_of_the_batches:
         moments += Moments.of(block(hidden))
-    moments = merged(moments)
+    moments = merge_ranks(moments)
     ```
     """
     import torch.distributed as dist
@@ -53,15 +53,19 @@ def merged(statistic: S, group: Any = None) -> S:
     step = 1
     while step < size:
         if rank % (2 * step):
-            _send(_packed(total), rank - step, group)
+            _send(_pack(total), rank - step, group)
             break
         if rank + step < size:
-            total = _sum(total, _unpacked(type(statistic), _received(rank + step, group)))
+            total = _sum(total, _unpack(type(statistic), _receive(rank + step, group)))
         step *= 2
-    result = _unpacked(type(statistic), _broadcast(_packed(total) if rank == 0 else _Packed(), group))
+    result = _unpack(type(statistic), _broadcast(_pack(total) if rank == 0 else _Packed(), group))
     if isinstance(result, MergeError):
         raise result
     return result
+
+
+#: The name that version 0.1 documented.
+merged = merge_ranks
 
 
 def _sum(one: S | MergeError, other: S | MergeError) -> S | MergeError:
@@ -75,7 +79,7 @@ def _sum(one: S | MergeError, other: S | MergeError) -> S | MergeError:
         return error
 
 
-def _packed(statistic: S | MergeError) -> _Packed:
+def _pack(statistic: S | MergeError) -> _Packed:
     if isinstance(statistic, MergeError):
         return _Packed(str(statistic).encode(), refused=True)
     import numpy as np
@@ -84,7 +88,7 @@ def _packed(statistic: S | MergeError) -> _Packed:
     return _Packed(save({name: np.ascontiguousarray(array) for name, array in statistic.arrays().items()}))
 
 
-def _unpacked(kind: type[S], packed: _Packed) -> S | MergeError:
+def _unpack(kind: type[S], packed: _Packed) -> S | MergeError:
     if packed.refused:
         return MergeError(packed.data.decode())
     from safetensors.numpy import load
@@ -106,14 +110,14 @@ def _tensor(data: bytes, group: Any) -> Any:
     return torch.frombuffer(bytearray(data), dtype=torch.uint8).to(_device(group))
 
 
-def _head(packed: _Packed, group: Any) -> Any:
+def _header(packed: _Packed, group: Any) -> Any:
     """What goes before the bytes: how many they are, and whether they are a refusal."""
     import torch
 
     return torch.tensor([len(packed.data), packed.refused], dtype=torch.int64, device=_device(group))
 
 
-def _everywhere(rank: int, group: Any) -> int:
+def _global_rank(rank: int, group: Any) -> int:
     """The number of a group's rank among all processes."""
     import torch.distributed as dist
 
@@ -123,17 +127,17 @@ def _everywhere(rank: int, group: Any) -> int:
 def _send(packed: _Packed, to: int, group: Any) -> None:
     import torch.distributed as dist
 
-    there = _everywhere(to, group)
-    dist.send(_head(packed, group), there, group=group)
+    there = _global_rank(to, group)
+    dist.send(_header(packed, group), there, group=group)
     for start in range(0, len(packed.data), _PIECE):
         dist.send(_tensor(packed.data[start : start + _PIECE], group), there, group=group)
 
 
-def _received(source: int, group: Any) -> _Packed:
+def _receive(source: int, group: Any) -> _Packed:
     import torch
     import torch.distributed as dist
 
-    there, head, parts = _everywhere(source, group), _head(_Packed(), group), []
+    there, head, parts = _global_rank(source, group), _header(_Packed(), group), []
     dist.recv(head, there, group=group)
     count, refused = head.tolist()
     for start in range(0, count, _PIECE):
@@ -148,7 +152,7 @@ def _broadcast(packed: _Packed, group: Any) -> _Packed:
     import torch
     import torch.distributed as dist
 
-    first, head, parts = _everywhere(0, group), _head(packed, group), []
+    first, head, parts = _global_rank(0, group), _header(packed, group), []
     dist.broadcast(head, first, group=group)
     count, refused = head.tolist()
     for start in range(0, count, _PIECE):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isotrope.errors import InputError
-from isotrope.sources.corpora.lines import decoded, file_lines
+from isotrope.sources.corpora.lines import decode_lines, file_lines
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _find_split(folder: Path, split: str) -> Path:
 
 def _read_entries(path: Path) -> Iterator[_Entry]:
     """Read a file of documents or queries; an error names the number of a wrong line."""
-    for line, text in decoded(file_lines(path), str(path)):
+    for line, text in decode_lines(file_lines(path), str(path)):
         if not text.strip():
             continue
         try:
@@ -151,7 +151,7 @@ def _check_ids(path: Path) -> dict[str, bool]:
 def _read_judgements(path: Path) -> Iterator[_Judgement]:
     """Read the judgements of a file, with the numbers of their lines."""
     first = True
-    for line, text in decoded(file_lines(path), str(path)):
+    for line, text in decode_lines(file_lines(path), str(path)):
         if not text.strip():
             continue
         # Ids may contain spaces where tabs separate the columns; files of TREC often have spaces between columns.

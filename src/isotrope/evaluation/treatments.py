@@ -12,8 +12,8 @@ from typing import Any
 from isotrope.errors import InputError, IsotropeError
 from isotrope.pipeline import Progress
 from isotrope.repairs import REPAIRS, Repair, load_repair, named
+from isotrope.sources import EMBEDDED
 from isotrope.sources.corpora.corpus import Corpus, open_corpus
-from isotrope.sources.models.load import EMBEDDED
 from isotrope.sources.text.encoder import Encoder
 
 #: The treatment that leaves rows unchanged.

@@ -23,7 +23,8 @@ from isotrope.finetuning.settings import Method, Training
 from isotrope.finetuning.tasks import Rows, Task, TaskData, average_scores, compute_score
 from isotrope.finetuning.token_spectra import compute_spectra
 from isotrope.softdecay.attach import copy_layer
-from isotrope.sources.models.load import Loaded, quiet
+from isotrope.sources.models.environment import silence_transformers
+from isotrope.sources.models.load import Loaded
 from isotrope.sources.text.encoder import Tell
 
 #: The share of training rows that is held out to select epoch and α, and the maximum.
@@ -143,7 +144,7 @@ def add_head(loaded: Loaded, task: Task) -> Any:
     config.num_labels, config.pad_token_id = task.classes, loaded.pad
     config.problem_type = "regression" if task.classes == 1 else "single_label_classification"
     try:
-        with quiet():
+        with silence_transformers():
             model = AutoModelForSequenceClassification.from_config(config, dtype=torch.float32)
     except ValueError as error:
         raise InputError(

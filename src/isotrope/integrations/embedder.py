@@ -28,13 +28,14 @@ from isotrope.repairs.linear import LinearRepair
 from isotrope.sources.batch import Batch
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
+from isotrope.sources.models.environment import silence_transformers
 from isotrope.sources.models.hidden_states import Ids, Mask
-from isotrope.sources.models.load import Loaded, quiet
+from isotrope.sources.models.load import Loaded
 from isotrope.sources.models.onnx_layers import refuse_graph
 from isotrope.sources.text.pooling import by_position, cls, last, maximum, mean
 from isotrope.sources.text.source import TextSource
 from isotrope.sources.text.token_weights import vocabulary
-from isotrope.sources.text.tokenize import encode, padded
+from isotrope.sources.text.tokenize import encode, pad_texts
 from isotrope.storage.files import write_folder, write_text
 
 try:
@@ -131,7 +132,7 @@ def write_embedder(
             beside / "README.md",
             format_model_card(shorten_name(loaded), made_of, card, base_model=find_hub_name(loaded)),
         )
-        with quiet():
+        with silence_transformers():
             written = open_model(beside, trust_remote_code=reading.trust_remote_code)
         _check_rows(list(written)[: 1 + len(before)], texts, rows, loaded)
 
@@ -193,7 +194,7 @@ def _read_rows(source: TextSource) -> tuple[list[str], NDArray[Any]]:
 
 def _tokenize(source: TextSource) -> tuple[Ids, Mask]:
     """Tokens of the texts, to try a model on."""
-    return padded(encode(source.loaded, list(source.corpus), source.max_length), source.loaded.pad)
+    return pad_texts(encode(source.loaded, list(source.corpus), source.max_length), source.loaded.pad)
 
 
 def _build_layer_mix(choice: Choice, final: int, width: int) -> WeightedLayerPooling:

@@ -13,7 +13,7 @@ from isotrope.errors import InputError, MissingExtra, StoreError
 from isotrope.integrations.linear_map import compute_weight_and_bias, find_divisions, resolve_affine
 from isotrope.repairs import Affine, Repair, load_repair
 from isotrope.repairs.linear import LinearRepair
-from isotrope.sources.models.load import check_local_folder
+from isotrope.sources.models.location import check_local_folder
 from isotrope.storage.files import write_folder, write_text
 
 try:

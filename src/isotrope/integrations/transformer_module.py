@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError
-from isotrope.sources.models.hidden_states import Ids, Mask, hidden_states, in_block
-from isotrope.sources.models.load import Loaded, quiet
+from isotrope.sources.models.environment import silence_transformers
+from isotrope.sources.models.hidden_states import Ids, Mask, compute_hidden_states, in_block
+from isotrope.sources.models.load import Loaded
 from isotrope.storage.files import write_text
 
 #: What a tokenizer is asked for, and need not give.
@@ -36,7 +37,7 @@ def write_transformer(
     if tokenizer.pad_token is None:
         tokenizer.pad_token = _find_pad_token(loaded)
     weights = {name: value for name, value in model.state_dict().items() if not name.startswith("decoder.")}
-    with quiet():
+    with silence_transformers():
         model.save_pretrained(folder, state_dict=weights if loaded.encoder_decoder else None)
         tokenizer.save_pretrained(folder)
     config: dict[str, Any] = {
@@ -78,7 +79,7 @@ def drop_blocks(loaded: Loaded, state: int, ids: Ids, mask: Mask) -> int:
     """
     import torch
 
-    before = hidden_states(loaded, ids, mask)[0]
+    before = compute_hidden_states(loaded, ids, mask)[0]
     total = len(before) - 1
     if getattr(loaded.model.config, "num_hidden_layers", None) != total:
         return total
@@ -86,7 +87,7 @@ def drop_blocks(loaded: Loaded, state: int, ids: Ids, mask: Mask) -> int:
     for count in range(max(state, 1), min(state + 2, total)):
         whole.keep(count)
         try:
-            after = hidden_states(loaded, ids, mask)[0]
+            after = compute_hidden_states(loaded, ids, mask)[0]
         except Exception:  # nosec B112  # whatever a model raises that cannot do without its last blocks
             continue
         if len(after) == count + 1 and all(map(torch.equal, before[: state + 1], after)):

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from isotrope.errors import Undefined
 from isotrope.measures.record import Bounds, Invariance, Measure, Smooth, measure
-from isotrope.measures.token_variance import select_types
 from isotrope.statistics import TokenStatistics, TokenTable
+from isotrope.statistics.token_tables import select_types
 
 _PAPER = "Yamagiwa and Shimodaira 2024 (norm and variance)"
 _WINDOW = "over types with 10 to 100,000 occurrences"

@@ -6,8 +6,8 @@ import numpy as np
 
 from isotrope.errors import Undefined
 from isotrope.measures.record import measure
-from isotrope.measures.token_variance import select_types, table
 from isotrope.statistics import TokenStatistics, TokenTable
+from isotrope.statistics.token_tables import select_types, table
 
 _PAPER = "Ethayarajh 2019"
 _BLIND = "Types seen fewer than 10 or more than 100,000 times; each type counts once, however frequent."

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from isotrope.errors import Undefined
 from isotrope.measures.record import measure
-from isotrope.statistics import TokenStatistics, TokenTable, TokenTables
-from isotrope.statistics.token_tables import FEWEST, MOST, frequent
+from isotrope.statistics import TokenStatistics, TokenTable
+from isotrope.statistics.token_tables import in_window, table
 
 _PAPER = "Yamagiwa and Shimodaira 2024 (norm and variance), Eqs. 9 to 13"
 _BLIND = "What the types are: a corpus of few types shifts variance into them."
@@ -19,38 +16,6 @@ _OPEN = (
     f"{_BLIND} A type seen once has no variance of its own, so more text always moves variance from between the types "
     "to within them: it has no interval, and is to be compared at equal n."
 )
-
-
-def table(t: TokenStatistics | TokenTables | TokenTable) -> TokenTable:
-    """The table over token types; undefined without tokens."""
-    found = t if isinstance(t, TokenTable) else t.table
-    if len(found.n) == 0:
-        raise Undefined("there are no tokens")
-    return found
-
-
-def in_window(t: TokenStatistics | TokenTables) -> TokenTable:
-    """The table of the types in the window, as if there were no others."""
-    return table(t.window if isinstance(t, TokenTables) else t.table_of(frequent(t.n)))
-
-
-class Types(NamedTuple):
-    """n_t, Q_t, M_t, V_t and ‖Σu‖² of the types in the window, (k,) each."""
-
-    n: NDArray[np.int64]
-    q: NDArray[np.float64]
-    m: NDArray[np.float64]
-    v: NDArray[np.float64]
-    unit_squares: NDArray[np.float64]
-
-
-def select_types(t: TokenStatistics | TokenTables | TokenTable, at_least: int) -> Types:
-    """Select the types that are frequent enough to have a mean and a variance; undefined if they are too few."""
-    all_types = table(t)
-    keep = frequent(all_types.seen)
-    if (found := int(keep.sum())) < at_least:
-        raise Undefined(f"needs at least {at_least} token types with {FEWEST} to {MOST:,} occurrences, found {found}")
-    return Types(*(getattr(all_types, name)[keep] for name in Types._fields))
 
 
 class Split(NamedTuple):

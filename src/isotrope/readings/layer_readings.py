@@ -96,7 +96,7 @@ class Nulls:
         with self._lock:
             points = self._isotropic_points(n, d)
             if "scale" not in m.invariant:
-                return m.value(points.scaled(math.sqrt(q)))
+                return m.value(points.scale(math.sqrt(q)))
             if (m.name, n, d) not in self._on_points:
                 self._on_points[m.name, n, d] = m.value(points)
             return self._on_points[m.name, n, d]

@@ -8,7 +8,7 @@ from typing import Any
 
 from isotrope.findings import Findings
 from isotrope.report.headline import find_level
-from isotrope.sources.models.load import EMBEDDED
+from isotrope.sources import EMBEDDED
 
 #: Why the page does not colour what a repair changes.
 _SHAPE = (

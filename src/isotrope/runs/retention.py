@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.layers import Layer
-from isotrope.statistics.summary import Collection, Summary
+from isotrope.statistics import Collection, Summary
 from isotrope.statistics.token_tables import TokenTables
 
 #: none: findings, tables and the report only. summary: what later commands read, compact. all: exact, can be merged.

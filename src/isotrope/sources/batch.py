@@ -28,12 +28,14 @@ class Types(NamedTuple):
 class Rows:
     """What is known of each row of a batch, shared by all its layers.
 
-    sequence: (n,) uint64, the stable id of the row's sequence: the same number however the input is
-        split, ordered or batched. Rows of one sequence are adjacent and come in one batch. Rows that
-        belong to no sequence (plain vectors) are each a sequence of their own.
-    token: (n,) int64, the row's token type. position: (n,) int64, its place in the sequence.
-    special: (n,) bool, true for tokens that the tokenizer added. group: (n,), value of the `group_by`
-        column; one label for each row is taken too.
+    Attributes:
+        sequence: (n,) uint64, the stable id of the row's sequence: the same number however the input is
+            split, ordered or batched. Rows of one sequence are adjacent and come in one batch. Rows that
+            belong to no sequence (plain vectors) are each a sequence of their own.
+        token: (n,) int64, the row's token type.
+        position: (n,) int64, its place in the sequence.
+        special: (n,) bool, true for tokens that the tokenizer added.
+        group: (n,), value of the `group_by` column; one label for each row is taken too.
     """
 
     sequence: NDArray[np.uint64]
@@ -86,8 +88,11 @@ class Rows:
 class Batch:
     """The rows of some layers, each (n, d), numpy arrays or torch tensors of floats.
 
-    counts: what the source has to report of this batch, added up over the run, such as
-        {"sequences": 32, "truncated_sequences": 1, "truncated_tokens": 40}.
+    Attributes:
+        layers: The rows of each layer.
+        rows: What is known of each row, shared by all layers.
+        counts: What the source has to report of this batch, added up over the run, such as
+            {"sequences": 32, "truncated_sequences": 1, "truncated_tokens": 40}.
     """
 
     layers: Mapping[Layer, Any]

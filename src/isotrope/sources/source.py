@@ -21,6 +21,8 @@ from isotrope.storage.row_files import Columns
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from isotrope.sources.vectors.stores.store import Store
+
 T = TypeVar("T")
 R = TypeVar("R", bound=Reduction)
 
@@ -81,6 +83,11 @@ class Source(ABC):
         return None
 
     @property
+    def store(self) -> Store | None:
+        """The store that all rows are from, None for anything else."""
+        return None
+
+    @property
     def engine(self) -> dict[str, Any]:
         """Where the rows are read, as plain data for provenance."""
         return {"name": "local"}
@@ -88,6 +95,10 @@ class Source(ABC):
     def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
         """Return the text of token types, None where rows have no tokens."""
         return None
+
+    def estimate_rows(self, *, rows: int, types: int, units: int) -> tuple[int, int]:
+        """Estimate the rows and the token types of a layer from those that the first so many units gave."""
+        return self.total or 0, 0
 
     @property
     def shard_size(self) -> int:

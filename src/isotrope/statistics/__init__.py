@@ -1,5 +1,6 @@
 """Statistics: values with an empty element and `+`, filled in one pass over rows."""
 
+from isotrope.statistics.collection import Collection, Wanted
 from isotrope.statistics.moments import Moments
 from isotrope.statistics.moments_and_sample import MomentsAndSample
 from isotrope.statistics.points import Image, Points
@@ -7,7 +8,7 @@ from isotrope.statistics.row_lengths import KeptRows, RowLengths
 from isotrope.statistics.sample import Sample
 from isotrope.statistics.sequences import SequenceStatistics
 from isotrope.statistics.spectra import SequenceSpectra
-from isotrope.statistics.summary import Collection, Summary, Wanted
+from isotrope.statistics.summary import Summary
 from isotrope.statistics.token_tables import TokenTables
 from isotrope.statistics.tokens import TokenStatistics, TokenTable
 from isotrope.statistics.usable_rows import Block, block

@@ -184,13 +184,13 @@ class Moments:
     @cached_property
     def eigenvalues(self) -> Vector:
         """Eigenvalues of the scatter matrix, descending, (d,); divide by n − 1 for the covariance's."""
-        return _told_from_rounding(self._spectra[0], self._rounding)
+        return _drop_rounding(self._spectra[0], self._rounding)
 
     @cached_property
     def singular_values(self) -> Vector:
         """Singular values of the uncentred rows, descending, (min(n, d),)."""
         # Only the centred products were rounded to the rows' own type, so a large mean hides nothing.
-        values = np.sqrt(_told_from_rounding(self._spectra[1], self._rounding)[: min(self.n, self.d)])
+        values = np.sqrt(_drop_rounding(self._spectra[1], self._rounding)[: min(self.n, self.d)])
         return values if values[-1:].all() or self.resolution > _EXACT else self._fine_singular_values[: len(values)]
 
     @cached_property
@@ -282,6 +282,6 @@ def _square(arrays: Mapping[str, NDArray[Any]], d: int) -> Matrix:
     return matrix
 
 
-def _told_from_rounding(values: Vector, rounding: Vector) -> Vector:
+def _drop_rounding(values: Vector, rounding: Vector) -> Vector:
     """Descending eigenvalues; what rounding, of the products and in float64, cannot tell from zero is zero."""
     return np.where(values > rounding + max(values[0], 0.0) * 32 * _EXACT, values, 0.0)

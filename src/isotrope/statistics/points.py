@@ -50,16 +50,16 @@ class Points:
     def of(cls, rows: Block, group: NDArray[np.int64] | None = None) -> Points:
         """The rows of a block; group: (n,), by default one for all."""
         group = np.zeros(len(rows), np.int64) if group is None else group
-        return cls(rows.values.astype(np.float64, copy=False), rows.rows.sequence, group)._sorted()
+        return cls(rows.values.astype(np.float64, copy=False), rows.rows.sequence, group)._sort()
 
-    def _sorted(self) -> Points:
+    def _sort(self) -> Points:
         return self.only(np.argsort(self.sequence, kind="stable"))
 
     def only(self, at: NDArray[Any]) -> Points:
         """The rows at these places, by index or mask."""
         return Points(self.rows[at], self.sequence[at], self.group[at])
 
-    def scaled(self, factor: float) -> Points:
+    def scale(self, factor: float) -> Points:
         """The rows times a factor."""
         return Points(self.rows * factor, self.sequence, self.group)
 
@@ -132,7 +132,7 @@ class Points:
     def __add__(self, other: Points) -> Points:
         self.check(other)
         mine, theirs = self.arrays(), other.arrays()
-        return Points.from_arrays({k: np.concatenate([mine[k], theirs[k]]) for k in mine})._sorted()
+        return Points.from_arrays({k: np.concatenate([mine[k], theirs[k]]) for k in mine})._sort()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole state as named arrays, for saving."""

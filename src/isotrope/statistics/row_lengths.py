@@ -78,7 +78,7 @@ class RowLengths:
     @classmethod
     def empty(cls, d: int) -> RowLengths:
         nothing = np.empty(0, np.int64)
-        none = {kind: _kept(None, None, d if rank else 0) for kind, rank in _KINDS.items()}
+        none = {kind: _read_kept_rows(None, None, d if rank else 0) for kind, rank in _KINDS.items()}
         return cls(d, nothing, nothing.copy(), **none)
 
     @classmethod
@@ -91,11 +91,11 @@ class RowLengths:
             # Rows as long as the last one that stays are all looked at: which of them stay is a matter of their ids.
             limit = np.partition(rank * rows.norms, few - 1)[few - 1] if few else 0.0
             at = np.flatnonzero(rank * rows.norms <= limit)
-            known = _kept(rows.rows.take(at), rows.norms[at], 0)
+            known = _read_kept_rows(rows.rows.take(at), rows.norms[at], 0)
             order = _order(known, rank)
             kept[kind] = known.take(order)._replace(values=rows.values[at[order]].astype(np.float64))
         for kind, known_rows in (("zero", rows.zero_rows), ("nonfinite", rows.nonfinite_rows)):
-            known = _kept(known_rows, None, 0)
+            known = _read_kept_rows(known_rows, None, 0)
             kept[kind] = known.take(_order(known, 0.0))
         return cls(rows.values.shape[1], bins, counts.astype(np.int64), **kept)
 
@@ -162,7 +162,7 @@ def _bin(length: float) -> int:
     return int(_bins(np.array([length]))[0])
 
 
-def _kept(known: Rows | None, lengths: NDArray[np.float64] | None, d: int) -> KeptRows:
+def _read_kept_rows(known: Rows | None, lengths: NDArray[np.float64] | None, d: int) -> KeptRows:
     """Rows by what is known of them, (k,), with vectors still to be filled in, (k, d)."""
     known = Rows(np.empty(0, np.uint64)) if known is None else known
     k = len(known)

@@ -215,7 +215,7 @@ class Sample:
             known = _join([part.rows for part in (self, other) if part.n])
             order = result._staying(known)
             # Only rows that stay are moved, straight to their places: touching new memory is what a merge costs.
-            result._table = _picked(self.values, other.values, order)
+            result._table = _pick_rows(self.values, other.values, order)
             result._parts = [_Part(np.arange(len(order)), known.take(order))]
         return result
 
@@ -248,7 +248,7 @@ class Sample:
             decode_rows(arrays) if "half" in arrays else require(arrays, "values", _REAL, (None, d), within=LARGEST)
         )
         refuse_unless(d > 0 and size > 0 and values.shape[1] == d, f"the saved sample of width {d} has size {size}")
-        known = _known(arrays, len(values))
+        known = _read_known(arrays, len(values))
         refuse_unless(len(known.starts()) <= sequences, f"the saved sample holds more than {sequences} sequences")
         result = cls(d, size, seed, sequences)
         if len(values):
@@ -257,7 +257,7 @@ class Sample:
         return result
 
 
-def _known(arrays: Mapping[str, NDArray[Any]], n: int) -> Rows:
+def _read_known(arrays: Mapping[str, NDArray[Any]], n: int) -> Rows:
     """What is known of n rows, from a file; narrow numbers become as wide as in memory."""
     columns: dict[str, Any] = {"sequence": require(arrays, "sequence", np.uint64, (n,))}
     for name in ("token", "position"):
@@ -274,7 +274,7 @@ def _narrow(column: NDArray[Any]) -> NDArray[Any]:
     return column.astype(np.int32) if small else column
 
 
-def _picked(one: NDArray[Any], other: NDArray[Any], which: NDArray[np.int64]) -> NDArray[Any]:
+def _pick_rows(one: NDArray[Any], other: NDArray[Any], which: NDArray[np.int64]) -> NDArray[Any]:
     """Rows of two tables by their numbers, those of the other after those of the one, some at a time."""
     table = np.empty((len(which), one.shape[1]), np.result_type(*(part for part in (one, other) if len(part))))
     for begin in range(0, len(which), _PICKED):

@@ -57,22 +57,22 @@ def require(
         least, most = -within if least is None else least, within
     types = [np.dtype(kind) for kind in (dtype if isinstance(dtype, tuple) else (dtype,))]
     if name not in arrays:
-        raise damaged(f"the saved array {name!r} is missing")
+        raise build_damage_error(f"the saved array {name!r} is missing")
     array = arrays[name]
     fits = array.ndim == len(shape) and all(want in (None, got) for want, got in zip(shape, array.shape, strict=True))
     if array.dtype not in types or not fits:
         expected = " or ".join(map(str, types))
         lengths = ", ".join("any" if length is None else str(length) for length in shape)
-        raise damaged(
+        raise build_damage_error(
             f"the saved array {name!r} is {array.dtype} of shape {array.shape}, "
             f"expected {expected} of shape ({lengths})"
         )
     if finite and array.dtype.kind == "f" and not _is_finite(array):
-        raise damaged(f"the saved array {name!r} holds NaN or infinity, expected finite numbers")
+        raise build_damage_error(f"the saved array {name!r} holds NaN or infinity, expected finite numbers")
     if least is not None and array.size and array.min().item() < least:
-        raise damaged(f"the saved array {name!r} holds {array.min()}, expected at least {least:g}")
+        raise build_damage_error(f"the saved array {name!r} holds {array.min()}, expected at least {least:g}")
     if most is not None and array.size and array.max().item() > most:
-        raise damaged(f"the saved array {name!r} holds {array.max()}, expected at most {most:g}")
+        raise build_damage_error(f"the saved array {name!r} holds {array.max()}, expected at most {most:g}")
     return np.require(array, requirements=["C", "A", "W"])
 
 
@@ -89,7 +89,7 @@ def require_counts(arrays: Mapping[str, NDArray[Any]], name: str, length: int | 
 def refuse_unless(consistent: bool, what: str) -> None:
     """Refuse numbers that contradict each other; what: the short fact."""
     if not consistent:
-        raise damaged(what)
+        raise build_damage_error(what)
 
 
 @contextmanager
@@ -101,6 +101,6 @@ def name_file(path: Path) -> Iterator[None]:
         raise StoreError(f"{str(path)!r} cannot be used: {error}") from error
 
 
-def damaged(what: str) -> DamagedArrays:
+def build_damage_error(what: str) -> DamagedArrays:
     """The error for arrays that no version wrote."""
     return DamagedArrays(f"{what}; the file is damaged or was edited, so make it again.")

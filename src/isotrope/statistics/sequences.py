@@ -90,13 +90,13 @@ class SequenceStatistics:
             raise MergeError(f"cannot merge sequences of width {other.d} with sequences of width {self.d}.")
 
     def __add__(self, other: SequenceStatistics) -> SequenceStatistics:
-        return self._merged(other, sign=1)
+        return self._combine(other, sign=1)
 
     def without(self, part: SequenceStatistics) -> SequenceStatistics:
         """These sums with the sequences of `part`, which are among them, taken out."""
-        return self._merged(part, sign=-1)
+        return self._combine(part, sign=-1)
 
-    def _merged(self, other: SequenceStatistics, sign: int) -> SequenceStatistics:
+    def _combine(self, other: SequenceStatistics, sign: int) -> SequenceStatistics:
         self.check(other)
         lengths = np.zeros(max(len(self.lengths), len(other.lengths)), np.int64)
         lengths[: len(self.lengths)] += self.lengths

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.errors import MergeError, StoreError
+from isotrope.errors import MergeError, StoreError, Undefined
 from isotrope.statistics.float16_rows import decode_rows, encode_rows
 from isotrope.statistics.saved_arrays import LARGEST_SQUARE, refuse_unless, require
 from isotrope.statistics.saved_arrays import MOST as MOST_COUNTED
@@ -111,3 +111,35 @@ class TokenTables:
             return TokenTable(types=types[keep], n=n[keep], seen=n[keep], **named)
 
         return cls(table(slice(None), totals[0].tolist()), table(keep, totals[1].tolist())._replace(b=window_b), means)
+
+
+def table(t: TokenStatistics | TokenTables | TokenTable) -> TokenTable:
+    """The table over token types; undefined without tokens."""
+    found = t if isinstance(t, TokenTable) else t.table
+    if len(found.n) == 0:
+        raise Undefined("there are no tokens")
+    return found
+
+
+def in_window(t: TokenStatistics | TokenTables) -> TokenTable:
+    """The table of the types in the window, as if there were no others."""
+    return table(t.window if isinstance(t, TokenTables) else t.table_of(frequent(t.n)))
+
+
+class Types(NamedTuple):
+    """n_t, Q_t, M_t, V_t and ‖Σu‖² of the types in the window, (k,) each."""
+
+    n: NDArray[np.int64]
+    q: NDArray[np.float64]
+    m: NDArray[np.float64]
+    v: NDArray[np.float64]
+    unit_squares: NDArray[np.float64]
+
+
+def select_types(t: TokenStatistics | TokenTables | TokenTable, at_least: int) -> Types:
+    """Select the types that are frequent enough to have a mean and a variance; undefined if they are too few."""
+    all_types = table(t)
+    keep = frequent(all_types.seen)
+    if (found := int(keep.sum())) < at_least:
+        raise Undefined(f"needs at least {at_least} token types with {FEWEST} to {MOST:,} occurrences, found {found}")
+    return Types(*(getattr(all_types, name)[keep] for name in Types._fields))

@@ -12,18 +12,20 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from isotrope.errors import InputError, MergeError
-from isotrope.sources.batch import Types
 from isotrope.statistics.saved_arrays import LARGEST, LARGEST_SQUARE, MOST, refuse_unless, require
+from isotrope.statistics.type_sums import (
+    compute_squared_distances,
+    compute_variances,
+    squared_norms,
+    sum_by_type,
+)
 from isotrope.statistics.usable_rows import Block
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Token types, and rows, handled at a time, so that temporaries stay small.
-_TYPES_AT_ONCE, _ROWS_AT_ONCE = 4096, 256
-
-#: Rows of one type whose spread is below this share of their squared length are equal but for rounding.
-_SAME = 1e-13
+#: Token types handled at a time, so that temporaries stay small.
+_TYPES_AT_ONCE = 4096
 
 _COLUMNS = ("n", "scatters", "energy", "means", "units")
 
@@ -90,8 +92,8 @@ class TokenStatistics:
             types=types.ids.astype(np.int64, copy=False),
             _slot=np.arange(k),
             _n=count,
-            _scatters=_sum_by(types, _squared_distances(rows.wide, means, types)),
-            _energy=_sum_by(types, rows.norms**2),
+            _scatters=sum_by_type(types, compute_squared_distances(rows.wide, means, types)),
+            _energy=sum_by_type(types, rows.norms**2),
             _means=means,
             _units=sparse.csr_array((inverse, types.order, types.begin), shape=(k, n)) @ rows.values,
         )
@@ -124,16 +126,16 @@ class TokenStatistics:
         units = np.zeros(self.d)
         for part in _parts(k):
             means = self._means[slot[part]]
-            m[part], b[part] = _squared(means), _squared(means - mean)
+            m[part], b[part] = squared_norms(means), squared_norms(means - mean)
             wide = self._units[slot[part]].astype(np.float64)
             units += wide.sum(axis=0)
-            unit[part] = _squared(wide)
+            unit[part] = squared_norms(wide)
         return TokenTable(
             types=self.types[keep],
             n=n,
             q=self._energy[slot] / n,
             m=m,
-            v=_variance(self._scatters[slot], self._energy[slot], n),
+            v=compute_variances(self._scatters[slot], self._energy[slot], n),
             b=b,
             unit_squares=unit,
             mean_square=float(mean @ mean),
@@ -149,21 +151,21 @@ class TokenStatistics:
         gone = part._n[there]
         left = np.maximum(self._n[here] - gone, 1)  # types that vanish are dropped below
         delta = part._means[there] - self._means[here]
-        scatters = self._scatters[here] - part._scatters[there] - self._n[here] * gone / left * _squared(delta)
+        scatters = self._scatters[here] - part._scatters[there] - self._n[here] * gone / left * squared_norms(delta)
         means = self._means[here] - (gone / left)[:, None] * delta
         n, q, m, v, unit = whole.n.copy(), whole.q.copy(), whole.m.copy(), whole.v.copy(), whole.unit_squares.copy()
         n[at] -= gone
         q[at] = (self._energy[here] - part._energy[there]) / left
-        m[at] = _squared(means)
-        v[at] = _variance(scatters, self._energy[here], left)
-        unit[at] = _squared((self._units[here] - part._units[there]).astype(np.float64))
+        m[at] = squared_norms(means)
+        v[at] = compute_variances(scatters, self._energy[here], left)
+        unit[at] = squared_norms((self._units[here] - part._units[there]).astype(np.float64))
         # The overall mean moves by a little, so ‖μ_t − μ‖² of the other types follows from one product.
         rows = max(int(n.sum()), 1)
         move = (gone.sum() * self._mean - np.einsum("i,ij->j", gone.astype(np.float64), part._means[there])) / rows
         mean = self._mean + move
         along = (self._means[: len(self)] @ move)[self._slot] - float(self._mean @ move)
         b = np.maximum(whole.b - 2.0 * along + float(move @ move), 0.0)
-        b[at] = _squared(means - mean)
+        b[at] = squared_norms(means - mean)
         units = self._unit_sum - part._units[there].sum(axis=0, dtype=np.float64)
         keep = n > 0
         return TokenTable(
@@ -220,7 +222,7 @@ class TokenStatistics:
         share = more / (n + more)
         means = self._means[here]
         delta = other._means[there] - means
-        self._scatters[here] += other._scatters[there] + share * n * _squared(delta)
+        self._scatters[here] += other._scatters[there] + share * n * squared_norms(delta)
         delta *= share[:, None]
         means += delta
         self._means[here] = means
@@ -287,29 +289,3 @@ def require_types(arrays: Mapping[str, NDArray[Any]], name: str) -> Index:
 def _parts(k: int) -> Iterator[slice]:
     """Slices over k types, some thousand at a time."""
     return (slice(start, min(start + _TYPES_AT_ONCE, k)) for start in range(0, k, _TYPES_AT_ONCE))
-
-
-def _squared(rows: NDArray[np.float64]) -> Vector:
-    """Squared length of each row, (n, d) -> (n,)."""
-    return np.asarray(np.einsum("ij,ij->i", rows, rows))
-
-
-def _squared_distances(rows: NDArray[np.float64], means: NDArray[np.float64], types: Types) -> Vector:
-    """‖x − μ_t‖² of each row x to the mean of its own type, (n,), by differences, so that nothing cancels."""
-    which = np.empty(len(rows), np.int64)
-    which[types.order] = np.repeat(np.arange(len(types.ids)), np.diff(types.begin))
-    distances = np.empty(len(rows))
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
-        distances[part] = _squared(rows[part] - means[which[part]])
-    return distances
-
-
-def _variance(scatters: Vector, energy: Vector, n: Index) -> Vector:
-    """V_t, (k,); what is only the rounding of equal rows is zero."""
-    return np.asarray(np.where(scatters > _SAME * energy, scatters / n, 0.0))
-
-
-def _sum_by(types: Types, values: Vector) -> Vector:
-    """Sum of values, (n,), over the rows of each type, (k,)."""
-    return np.asarray(np.add.reduceat(values[types.order], types.begin[:-1]))

@@ -20,10 +20,11 @@ from isotrope.plan import plan
 from isotrope.readings.cost import format_duration
 from isotrope.runs.run import Run
 from isotrope.scanner import scan_source
+from isotrope.sources import EMBEDDED
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
 from isotrope.sources.media.corpus import open_media
-from isotrope.sources.models.load import EMBEDDED, can_read
+from isotrope.sources.models.load import can_read
 from isotrope.sources.models.modality import WORDS
 from isotrope.sources.source import Source
 

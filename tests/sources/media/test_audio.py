@@ -12,7 +12,7 @@ import pytest
 
 from isotrope.errors import InputError
 from isotrope.sources.input import Input
-from isotrope.sources.media.audio import _blocks, resampled, windows
+from isotrope.sources.media.audio import _blocks, resample, windows
 from isotrope.statistics import Collection, Wanted
 from testkit.media_models import RATE, random_model, save_sound_model
 
@@ -44,14 +44,14 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def test_a_sine_stays_a_sine(own: int, wanted: int) -> None:
     given = sine(440.0, own)
     blocks = [(part, own) for part in np.array_split(given, 7)]
-    out = np.concatenate(list(resampled(iter(blocks), wanted)))
+    out = np.concatenate(list(resample(iter(blocks), wanted)))
     assert len(out) == 2 * wanted
     inside = slice(wanted // 10, -wanted // 10)  # the ends meet silence
     assert np.abs(out - sine(440.0, wanted))[inside].max() < 1e-4
 
 
 def test_what_the_lower_rate_cannot_hold_vanishes_and_does_not_fold_back() -> None:
-    out = np.concatenate(list(resampled(iter([(sine(7_000.0, 16_000), 16_000)]), 8_000)))
+    out = np.concatenate(list(resample(iter([(sine(7_000.0, 16_000), 16_000)]), 8_000)))
     assert np.abs(out[800:-800]).max() < 1e-3
 
 

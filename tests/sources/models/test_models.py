@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from isotrope.errors import InputError, MissingExtra
+from isotrope.sources import EMBEDDED
 from isotrope.sources.corpora.corpus import open_corpus
-from isotrope.sources.models import hub
-from isotrope.sources.models import load as models_module
-from isotrope.sources.models.load import EMBEDDED, load
+from isotrope.sources.models import hub, location
+from isotrope.sources.models.load import load
 from isotrope.sources.text.source import TextSource
 from testkit.models import SMOLLM2, save_model, smollm2_file, texts
 
@@ -147,10 +147,10 @@ def test_a_model_downloaded_before_is_found_without_a_network(
     (tmp_path / "models--some--bert" / "refs" / "main").write_text("0" * 40)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("transformers.utils.hub.constants.HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(models_module, "hub_answers", lambda: False)
-    assert hub.downloaded("some/bert", "config.json") == "0" * 40
-    assert not hub.downloaded("some/bert", "other.json")
-    assert not hub.downloaded("not a name!", "config.json")
+    monkeypatch.setattr(location, "hub_answers", lambda: False)
+    assert hub.find_commit("some/bert", "config.json") == "0" * 40
+    assert not hub.find_commit("some/bert", "other.json")
+    assert not hub.find_commit("not a name!", "config.json")
     loaded = load("some/bert")
     assert (loaded.name, loaded.revision, loaded.files) == ("some/bert", "0" * 40, [])
     assert "is neither a folder here nor reachable" in message("some/bert", revision="v2")
@@ -165,7 +165,7 @@ def test_what_the_hub_says_of_a_wrong_revision_is_passed_on(monkeypatch: pytest.
     def refuse(*_: Any, **options: Any) -> Any:
         raise OSError(f"{options['revision']} is not a valid git identifier\nfor this model name.")
 
-    monkeypatch.setattr(models_module, "hub_answers", lambda: True)
+    monkeypatch.setattr(location, "hub_answers", lambda: True)
     monkeypatch.setattr("transformers.AutoTokenizer.from_pretrained", refuse)
     assert message("some/bert", revision="v9") == (
         "the model 'some/bert' cannot be loaded (v9 is not a valid git identifier for this model name); "

@@ -244,7 +244,7 @@ def test_a_token_that_the_graph_does_not_know_is_said(tmp_path: Path) -> None:
 
 
 def test_without_the_runtime_its_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from isotrope.sources.models import load as models
+    from isotrope.sources.models import environment as models
 
     monkeypatch.setattr(models, "find_spec", lambda name: None if name == "onnxruntime" else object())
     with pytest.raises(MissingExtra, match=r"pip install 'isotrope\[onnx\]'"):

@@ -126,7 +126,7 @@ def same_store(source: Source, target: Address) -> Store:
     """The store that rows are from, where repaired ones can go back to."""
     from isotrope.errors import InputError
 
-    store: Store | None = getattr(source, "store", None)
+    store = source.store
     if store is None or store.address.kind != target.kind:
         raise InputError(
             f"{target} takes repaired vectors of its own kind of store alone, with what belongs to each; "

@@ -17,7 +17,7 @@ _PORT, _START, _WORKERS = 5.0, 60.0, 60.0
 
 
 @contextmanager
-def joined(address: str | None, workers: int | None) -> Iterator[Any]:
+def connect(address: str | None, workers: int | None) -> Iterator[Any]:
     """The module `ray`, connected; what was started or joined here is left again, what was there before stays.
 
     address: "auto" for the cluster that runs here, or where it is; None for RAY_ADDRESS, without that one of its own.
@@ -51,12 +51,12 @@ def _start(ray: Any, address: str, workers: int | None) -> None:
     if address == "local":
         # In this very thread: the processes that Ray starts end with the thread that started them.
         options |= {"num_cpus": max(workers or 0, os.cpu_count() or 1), "include_dashboard": False}
-        failure = _connected(ray, options)
+        failure = _start_ray(ray, options)
         what = "Ray cannot be started here"
     else:
         _refuse_silent(address)
         failures: list[str | None] = []
-        thread = threading.Thread(target=lambda: failures.append(_connected(ray, options)), daemon=True)
+        thread = threading.Thread(target=lambda: failures.append(_start_ray(ray, options)), daemon=True)
         thread.start()
         thread.join(_START)
         failure = failures[0] if failures else f"no answer in {_START:.0f} seconds"
@@ -65,7 +65,7 @@ def _start(ray: Any, address: str, workers: int | None) -> None:
         raise InputError(f"{what} ({failure}); check it with `ray status`, or leave --engine ray out.")
 
 
-def _connected(ray: Any, options: dict[str, Any]) -> str | None:
+def _start_ray(ray: Any, options: dict[str, Any]) -> str | None:
     """None, or why there is no connection."""
     stopping = signal.getsignal(signal.SIGTERM)
     try:
@@ -92,12 +92,12 @@ def _refuse_silent(address: str) -> None:
         ) from error
 
 
-def number_of_workers(ray: Any, asked: int | None, gpus: float) -> int:
+def count_workers(ray: Any, asked: int | None, gpus: float) -> int:
     """How many workers of one CPU, and so many GPUs each, there are to be: those asked for, or all that have room."""
     there = ray.cluster_resources()
     room = {"CPU": sum(map(_cpus, _machines(ray).values()))}
     if gpus:
-        room["GPU"] = sum(_sharing(has.get("GPU", 0), gpus) for has in _machines(ray).values())
+        room["GPU"] = sum(_count_sharing(has.get("GPU", 0), gpus) for has in _machines(ray).values())
     scarce = min(room, key=room.__getitem__)
     most = room[scarce]
     if most < (asked or 1):
@@ -117,16 +117,16 @@ def _cpus(has: Mapping[str, float]) -> int:
     return int(has.get("CPU", 0))
 
 
-def _sharing(has: float, gpus: float) -> int:
+def _count_sharing(has: float, gpus: float) -> int:
     """How many workers the GPUs of a machine are enough for: a share is of one GPU, and counted in ten-thousandths.
 
-    >>> _sharing(3, 0.6), _sharing(3, 0.1), _sharing(3, 2)
+    >>> _count_sharing(3, 0.6), _count_sharing(3, 0.1), _count_sharing(3, 2)
     (3, 30, 1)
     """
     return int(has // gpus) if gpus >= 1 else int(has) * (10_000 // round(gpus * 10_000))
 
 
-def places(ray: Any, count: int) -> list[Any]:
+def place_workers(ray: Any, count: int) -> list[Any]:
     """Where each of so many workers is to run, a CPU each, in turn over the machines; elsewhere if that one is lost."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -135,7 +135,7 @@ def places(ray: Any, count: int) -> list[Any]:
     return [NodeAffinitySchedulingStrategy(node, soft=True) for node in turns[:count]]
 
 
-def ready(ray: Any, actors: list[Any]) -> dict[Any, Any]:
+def start_actors(ray: Any, actors: list[Any]) -> dict[Any, Any]:
     """Those of the actors that could be started in a bounded time, at least one, and what they answer."""
     asked = {actor.ping.remote(): actor for actor in actors}
     found, waiting = ray.wait(list(asked), num_returns=len(asked), timeout=_WORKERS)
@@ -155,7 +155,7 @@ def ready(ray: Any, actors: list[Any]) -> dict[Any, Any]:
     return answers
 
 
-def without_place(actors: Iterable[Any]) -> int:
+def count_unplaced(actors: Iterable[Any]) -> int:
     """How many of the actors are not running and wait to be started; 0 where Ray does not tell."""
     try:
         from ray._private.state import actors as known  # the public way needs Ray's dashboard

@@ -12,9 +12,7 @@ from uuid import uuid4
 from isotrope.compute.threads import limit_threads
 from isotrope.errors import InputError, IsotropeError
 from isotrope.sources.batch import Batch
-from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
-from isotrope.sources.media.corpus import kind_of
 from isotrope.sources.reduction import Reduction
 from isotrope.sources.source import Source
 
@@ -70,6 +68,8 @@ class Replica:
         if self._source is None or self._which != given.which:
             import ray
 
+            from isotrope.sources.corpora.corpus import open_corpus
+
             reading: Input = ray.get(given.reading)
             loaded = None if self._source is None else self._source.loaded
             source = reading.open() if loaded is None else reading.rows_over(open_corpus(reading.text), loaded)
@@ -113,7 +113,7 @@ class Replica:
             raise
         except Exception as error:
             if not (skip and seen.reading):  # what cannot be made of rows that were read is no bad shard
-                raise _name_shard(source, number, error) from error
+                raise _name_shard_in(source, number, error) from error
             return Facts(seen.units, False, self._life, _reason(error)), make(iter(()), bars)
         return Facts(seen.units, not seen.batches, self._life, None), made
 
@@ -148,18 +148,18 @@ def _in_words(source: Source) -> str:
     return f"{total or 0:,} {source.unit}" + (f" without {', '.join(left_out)}" if left_out else "")
 
 
-def name_of(source: Any, number: int) -> str:
+def name_shard(source: Any, number: int) -> str:
     """A shard in words."""
     first = number * source.shard_size
     last = min(first + source.shard_size, source.total or first + source.shard_size)
     return f"shard {number:,} ({source.unit} {first:,} to {last - 1:,})"
 
 
-def _name_shard(source: Source, number: int, error: Exception) -> Exception:
+def _name_shard_in(source: Source, number: int, error: Exception) -> Exception:
     """The error with the shard's name, where it is one of the input; others as they are."""
     if not isinstance(error, (IsotropeError, OSError, ValueError)):
         return error
-    return InputError(f"{name_of(source, number)} cannot be read: {_reason(error)}")
+    return InputError(f"{name_shard(source, number)} cannot be read: {_reason(error)}")
 
 
 def _reason(error: Exception) -> str:
@@ -190,10 +190,10 @@ class Merger:
         return total.sample_bars(), total
 
 
-def tighter(known: Any, more: Any) -> Any:
+def merge_bars(known: Any, more: Any) -> Any:
     """Both together: of two bars the lower one.
 
-    >>> tighter({"a": 5, "b": 7}, {"a": 6, "b": 3}), tighter(None, {"a": 6})
+    >>> merge_bars({"a": 5, "b": 7}, {"a": 6, "b": 3}), merge_bars(None, {"a": 6})
     ({'a': 5, 'b': 3}, {'a': 6})
     """
     if not known or not more:
@@ -201,8 +201,10 @@ def tighter(known: Any, more: Any) -> Any:
     return {key: min(bars[key] for bars in (known, more) if key in bars) for key in known | more}
 
 
-def reachable(reading: Input) -> Input:
+def use_absolute_paths(reading: Input) -> Input:
     """The same input with files named from the root, so that workers in other folders find them."""
+    from isotrope.sources.media.corpus import kind_of
+
     if isinstance(reading.text, str) and reading.text == "-":
         raise InputError("workers cannot read this process's standard input; write the text to a file and name it.")
     names = ["model", "vectors", "token_weights"]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.engines.ray.merge_tree import Tree, levels
-from isotrope.engines.ray.replica import Given, Made, name_of, tighter
+from isotrope.engines.ray.replica import Given, Made, merge_bars, name_shard
 from isotrope.layers import Layer
 from isotrope.sources.batch import Batch
 from isotrope.sources.reduction import Reduction
@@ -53,7 +53,7 @@ class RaySource(Source):
     @property
     def engine(self) -> dict[str, Any]:
         """Plain data for provenance."""
-        bad = {name_of(self, number): why for number, why in sorted(self._skipped.items())}
+        bad = {name_shard(self, number): why for number, why in sorted(self._skipped.items())}
         return self._workers.engine | {"skipped_shards": bad}
 
     @property
@@ -139,7 +139,7 @@ class RaySource(Source):
         tree = Tree(add, levels(self._count), onto)
         for part in self._shards(make, first, bars, done=done):
             while merging and (len(merging) > most or self._ray.wait([merging[0]], timeout=0)[0]):
-                bars[0] = tighter(bars[0], self._workers.get(merging.popleft()))
+                bars[0] = merge_bars(bars[0], self._workers.get(merging.popleft()))
             if tree.add(part) and keep is not None and time.monotonic() - last >= every:
                 keep(self._workers.get(tree.whole))
                 last = time.monotonic()

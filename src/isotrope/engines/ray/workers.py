@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from isotrope.engines.ray.cluster import joined, number_of_workers, places, ready, without_place
-from isotrope.engines.ray.replica import Given, Merger, Replica, reachable
+from isotrope.engines.ray.cluster import connect, count_unplaced, count_workers, place_workers, start_actors
+from isotrope.engines.ray.replica import Given, Merger, Replica, use_absolute_paths
 from isotrope.engines.ray.source import RaySource
 from isotrope.errors import InputError
 from isotrope.sources.input import Input
@@ -50,7 +50,7 @@ class Workers:
     def open(self, reading: Input) -> RaySource:
         """The source of a reading on all of them; a model that one of them has loaded already stays loaded."""
         self._readings += 1
-        return RaySource(self, Given(self._readings, self.ray.put(reachable(reading))))
+        return RaySource(self, Given(self._readings, self.ray.put(use_absolute_paths(reading))))
 
     def lives(self, replica: Any, life: str) -> None:
         """Take note of who read a shard: one that takes a lost one's place has begun its first shard again."""
@@ -61,7 +61,7 @@ class Workers:
         """The first of some references that is there, unless workers find no place to run: Ray would wait for ever."""
         since = None
         while not (found := self.ray.wait(references, num_returns=1, timeout=_LOOK)[0]):
-            now, lost = time.monotonic(), without_place(self.replicas)
+            now, lost = time.monotonic(), count_unplaced(self.replicas)
             since = (since or now) if lost else None
             if since is not None and now - since >= _PLACE:
                 raise InputError(
@@ -89,17 +89,17 @@ class Workers:
 @contextmanager
 def ray_workers(*, address: str | None, workers: int | None, gpus_per_worker: float, skip: bool) -> Iterator[Workers]:
     """Workers on a cluster. skip: leave shards out that cannot be read."""
-    with joined(address, workers) as ray:
-        count = number_of_workers(ray, workers, gpus_per_worker)
+    with connect(address, workers) as ray:
+        count = count_workers(ray, workers, gpus_per_worker)
         again = {"max_restarts": -1, "max_task_retries": _TRIES}
         # They hold no CPU, so that one whose machine is lost finds a place where all CPUs have their workers already.
         reader = ray.remote(num_cpus=0, num_gpus=gpus_per_worker, **again)(Replica)
         merger = ray.remote(num_cpus=0, **again)(Merger)
-        where = ["DEFAULT"] * count if gpus_per_worker else places(ray, count)  # Ray knows which GPUs are free
+        where = ["DEFAULT"] * count if gpus_per_worker else place_workers(ray, count)  # Ray knows which GPUs are free
         readers = [reader.options(scheduling_strategy=place).remote() for place in where]
         mergers = [merger.remote() for _ in range(-(-count // _MERGED))]
         try:
-            yield Workers(ray, ready(ray, readers), list(ready(ray, mergers)), skip=skip)
+            yield Workers(ray, start_actors(ray, readers), list(start_actors(ray, mergers)), skip=skip)
         finally:
             for actor in (*readers, *mergers):
                 ray.kill(actor)

@@ -14,37 +14,23 @@ from pathlib import Path
 from typing import IO, Any
 
 from isotrope.errors import InputError
-from isotrope.sources.corpora.columns import (
-    WITH_COLUMNS,
-    Cell,
-    choose_column,
-    did_you_mean,
-    text_cells,
-)
+from isotrope.sources.corpora.columns import WITH_COLUMNS, Cell, choose_column, did_you_mean, text_cells
 from isotrope.sources.corpora.datasets import dataset_columns, dataset_rows, load_split
-from isotrope.sources.corpora.files import (
-    TABLES,
-    TEXT_SUFFIXES,
-    folder_files,
-    format_of,
-    read_files,
-    suffix_of,
-)
+from isotrope.sources.corpora.files import TABLES, TEXT_SUFFIXES, folder_files, format_of, read_files, suffix_of
 from isotrope.sources.corpora.lines import (
     UNITS,
-    decoded,
-    paragraph_texts,
+    decode_lines,
+    manual_cells,
     pipe_blocks,
-    spooled,
-    spooled_lines,
+    read_spooled_lines,
+    spool_blocks,
     stream_blocks,
 )
-from isotrope.sources.vectors.remote import copied, is_url, told_by_url
+from isotrope.sources.vectors.remote import describe_url, download, is_url
 from isotrope.storage.provenance import describe_file
 from isotrope.storage.regular_files import PIPE, check_regular, special_kind
 
 MANUAL = "python-manual"
-UNDERLINE = re.compile(r"\s*([*=^~-])\1{2,}\s*")
 #: The files that `save_to_disk` leaves in the folder of a dataset, and of a dataset with splits.
 SAVED = (("dataset_info.json", "state.json"), ("dataset_dict.json",))
 HUB_ID = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?(:\S+)?")
@@ -144,9 +130,9 @@ def open_corpus(
         raise InputError(f"there is no unit {unit!r}{did_you_mean(unit, UNITS)}; choose one of: {', '.join(UNITS)}.")
     options = Options(column, split, group_by, unit)
     if is_url(source):
-        here = copied(str(source))
+        here = download(str(source))
         corpus = open_corpus(here, column=column, split=split, group_by=group_by, unit=unit)
-        corpus.facts = partial(told_by_url, corpus.facts, here, str(source))
+        corpus.facts = partial(describe_url, corpus.facts, here, str(source))
         return corpus
     if source is None or isinstance(source, str | Path):
         corpus = NAMED.get(source, _from_place)(source, options)
@@ -160,18 +146,18 @@ def open_corpus(
 # Without a file
 
 
-def _told(kind: str, options: Options, **facts: Any) -> dict[str, Any]:
+def _describe(kind: str, options: Options, **facts: Any) -> dict[str, Any]:
     return {"kind": kind, **facts, **asdict(options)}
 
 
-def _hashed(kind: str, options: Options, read: Callable[[], Iterator[Cell]], **facts: Any) -> dict[str, Any]:
+def _describe_texts(kind: str, options: Options, read: Callable[[], Iterator[Cell]], **facts: Any) -> dict[str, Any]:
     """Provenance of texts that stand in no file: the size and hash of the texts, a NUL after each."""
     digest, size = hashlib.sha256(), 0
     for text, _ in read():
         block = (text or "").encode("utf-8", "surrogatepass")
         digest.update(block + b"\0")
         size += len(block)
-    return _told(kind, options, bytes=size, sha256=digest.hexdigest(), **facts)
+    return _describe(kind, options, bytes=size, sha256=digest.hexdigest(), **facts)
 
 
 def _from_manual(source: object, options: Options) -> Corpus:
@@ -179,19 +165,9 @@ def _from_manual(source: object, options: Options) -> Corpus:
     options.only(MANUAL, "group_by", "unit")
     if options.group_by not in (None, "topic"):
         raise InputError(f"{MANUAL} has no column {options.group_by!r}; the only `group_by` there is 'topic'.")
-    read = partial(_manual_cells, options.group_by)
-    told = Options(group_by=options.group_by, unit="paragraph")
-    return Corpus(MANUAL, read, partial(_hashed, MANUAL, told, read, python=platform.python_version()))
-
-
-def _manual_cells(group_by: str | None) -> Iterator[Cell]:
-    from pydoc_data.topics import topics
-
-    for topic in sorted(topics):
-        lines = (line for line in topics[topic].splitlines() if not UNDERLINE.fullmatch(line))
-        for _, text in paragraph_texts(enumerate(lines, 1)):
-            if len(text.split()) >= 3:
-                yield text, topic if group_by else None
+    read = partial(manual_cells, options.group_by)
+    asked = Options(group_by=options.group_by, unit="paragraph")
+    return Corpus(MANUAL, read, partial(_describe_texts, MANUAL, asked, read, python=platform.python_version()))
 
 
 def _from_memory(source: Any, options: Options) -> Corpus:
@@ -204,7 +180,7 @@ def _from_memory(source: Any, options: Options) -> Corpus:
         if not (text is None or isinstance(text, str)):
             raise InputError(f"item {number} of {name} is a {type(text).__name__}; give a list of strings.")
     read = partial(_memory_cells, texts)
-    return Corpus(name, read, partial(_hashed, "memory", Options(), read))
+    return Corpus(name, read, partial(_describe_texts, "memory", Options(), read))
 
 
 def _memory_cells(texts: Sequence[str | None]) -> Iterator[Cell]:
@@ -214,15 +190,15 @@ def _memory_cells(texts: Sequence[str | None]) -> Iterator[Cell]:
 def _from_stream(name: str, blocks: Iterable[bytes], options: Options) -> Corpus:
     """Plain text from a pipe, which can be read only once."""
     options.only(name, "unit")
-    spool, facts = spooled(blocks, name)
+    spool, facts = spool_blocks(blocks, name)
     if not facts["bytes"]:
         raise InputError(f"{name} is empty (0 bytes); give it some text.")
-    read = partial(_spooled_cells, spool, name, options.unit or "line")
-    return Corpus(name, read, partial(_told, "text", options, path=name, **facts))
+    read = partial(_stream_cells, spool, name, options.unit or "line")
+    return Corpus(name, read, partial(_describe, "text", options, path=name, **facts))
 
 
-def _spooled_cells(spool: IO[bytes], name: str, unit: str) -> Iterator[Cell]:
-    return text_cells(UNITS[unit](decoded(spooled_lines(spool, name), name)), name, "line", None, None)
+def _stream_cells(spool: IO[bytes], name: str, unit: str) -> Iterator[Cell]:
+    return text_cells(UNITS[unit](decode_lines(read_spooled_lines(spool, name), name)), name, "line", None, None)
 
 
 def _from_stdin(source: object, options: Options) -> Corpus:
@@ -256,10 +232,10 @@ def _from_place(source: str | Path, options: Options) -> Corpus:
         return _from_dataset(source, options)
     if not os.path.isdir(path.parent):
         raise InputError(f"there is no file {str(source)!r}, nor the folder {str(path.parent)!r}; check the path.")
-    raise InputError(f"there is no file {str(source)!r}{_near(path)}; check the path.")
+    raise InputError(f"there is no file {str(source)!r}{_suggest_name(path)}; check the path.")
 
 
-def _near(path: Path) -> str:
+def _suggest_name(path: Path) -> str:
     return did_you_mean(path.name, os.listdir(path.parent) if os.path.isdir(path.parent) else ())
 
 
@@ -269,22 +245,22 @@ def _from_files(place: Path, paths: Sequence[Path], options: Options, **facts: A
     # What the first file's columns say holds for all files and all passes.
     column = choose_column(str(paths[0]), form.columns(paths[0]), options.column, options.group_by)
     unit = options.unit if form.kind == "text" else None
-    told = Options(column=column, group_by=options.group_by, unit=unit)
+    asked = Options(column=column, group_by=options.group_by, unit=unit)
     return Corpus(
         place.resolve().name,
         partial(read_files, paths, form, column, options.group_by),
-        partial(_files_told, form.kind, place, paths, told, facts),
+        partial(_describe_files, form.kind, place, paths, asked, facts),
     )
 
 
-def _files_told(
+def _describe_files(
     kind: str, place: Path, paths: Sequence[Path], options: Options, more: dict[str, Any]
 ) -> dict[str, Any]:
     files = [describe_file(path) for path in paths]
     if paths == [place]:
-        return _told(kind, options, **files[0])
+        return _describe(kind, options, **files[0])
     size = sum(file["bytes"] for file in files)
-    return _told(kind, options, path=str(place), bytes=size, files=files, **more)
+    return _describe(kind, options, path=str(place), bytes=size, files=files, **more)
 
 
 def _from_folder(folder: Path, options: Options) -> Corpus:
@@ -301,14 +277,14 @@ def _from_folder(folder: Path, options: Options) -> Corpus:
 
 def _from_dataset(source: str | Path, options: Options, saved: bool = False) -> Corpus:
     options.only(str(source), "column", "group_by", "split")
-    hint = "" if isinstance(source, Path) else _near(Path(source))
+    hint = "" if isinstance(source, Path) else _suggest_name(Path(source))
     data, split = load_split(source, options.split, saved=saved, hint=hint)
     column = choose_column(str(source), dataset_columns(data, str(source)), options.column, options.group_by)
-    told = Options(column=column, split=split, group_by=options.group_by)
+    asked = Options(column=column, split=split, group_by=options.group_by)
     return Corpus(
         source.resolve().name if isinstance(source, Path) else source,
         partial(_dataset_cells, data, str(source), column, options.group_by),
-        partial(_told, "dataset", told, path=str(source), fingerprint=getattr(data, "_fingerprint", None)),
+        partial(_describe, "dataset", asked, path=str(source), fingerprint=getattr(data, "_fingerprint", None)),
         stream=not saved,
     )
 

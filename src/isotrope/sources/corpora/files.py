@@ -23,7 +23,7 @@ from isotrope.sources.corpora.columns import (
     is_string,
     text_cells,
 )
-from isotrope.sources.corpora.lines import LONGEST, UNITS, decoded, file_lines
+from isotrope.sources.corpora.lines import LONGEST, UNITS, decode_lines, file_lines
 
 SLICE = 1024  # rows of an Arrow batch that become Python objects at a time
 JSON_LIMIT = 2**30
@@ -36,7 +36,7 @@ ARROW_STRINGS = {*STRINGS, *(f"dictionary<values={name}" for name in STRINGS)}
 
 
 def text_rows(path: Path, keep: Sequence[str], unit: str) -> Iterator[Row]:
-    return UNITS[unit](decoded(file_lines(path), str(path)))
+    return UNITS[unit](decode_lines(file_lines(path), str(path)))
 
 
 def parse_json(source: str, where: str) -> Any:
@@ -55,7 +55,7 @@ def parse_json(source: str, where: str) -> Any:
 
 
 def jsonl_rows(path: Path, keep: Sequence[str]) -> Iterator[Row]:
-    for number, line in decoded(file_lines(path), str(path)):
+    for number, line in decode_lines(file_lines(path), str(path)):
         if line.strip():
             yield number, parse_json(line, f"line {number} of {path}")
 
@@ -64,7 +64,7 @@ def json_rows(path: Path, keep: Sequence[str]) -> Iterator[Row]:
     if path.stat().st_size > JSON_LIMIT:
         raise InputError(f"{path} is over {JSON_LIMIT / 2**30:g} GiB of JSON; convert it to JSON Lines (.jsonl).")
     lines, length = [], 0
-    for _, line in decoded(file_lines(path), str(path)):
+    for _, line in decode_lines(file_lines(path), str(path)):
         lines.append(line)
         length += len(line)
         if length > JSON_LIMIT:  # of a packed file, which is shorter
@@ -77,7 +77,7 @@ def json_rows(path: Path, keep: Sequence[str]) -> Iterator[Row]:
 
 def csv_rows(path: Path, keep: Sequence[str], delimiter: str) -> Iterator[Row]:
     csv.field_size_limit(LONGEST)  # the default of 128 KiB is less than a long document
-    lines = (line for _, line in decoded(file_lines(path), str(path)))
+    lines = (line for _, line in decode_lines(file_lines(path), str(path)))
     # strict: an unclosed quote would otherwise swallow the rest of the file as one field
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
@@ -129,7 +129,7 @@ def batch_rows(batches: Iterable[Any], keep: Sequence[str]) -> Iterator[Row]:
 
 
 @contextmanager
-def opened_parquet(path: Path) -> Iterator[tuple[Any, Callable[[Sequence[str]], Iterable[Any]]]]:
+def open_parquet_batches(path: Path) -> Iterator[tuple[Any, Callable[[Sequence[str]], Iterable[Any]]]]:
     import pyarrow.parquet as pq
 
     def batches(keep: Sequence[str]) -> Iterator[Any]:
@@ -142,7 +142,7 @@ def opened_parquet(path: Path) -> Iterator[tuple[Any, Callable[[Sequence[str]], 
 
 
 @contextmanager
-def opened_arrow(path: Path) -> Iterator[tuple[Any, Callable[[Sequence[str]], Iterable[Any]]]]:
+def open_arrow_batches(path: Path) -> Iterator[tuple[Any, Callable[[Sequence[str]], Iterable[Any]]]]:
     import pyarrow as pa
 
     with pa.memory_map(str(path)) as file:
@@ -206,8 +206,8 @@ TABLES = {
     ".json": table_format("json", json_rows, is_string, "item"),
     ".csv": table_format("csv", partial(csv_rows, delimiter=","), is_no_number, "line"),
     ".tsv": table_format("tsv", partial(csv_rows, delimiter="\t"), is_no_number, "line"),
-    ".parquet": arrow_format("parquet", opened_parquet),
-    ".arrow": (arrow := arrow_format("arrow", opened_arrow)),
+    ".parquet": arrow_format("parquet", open_parquet_batches),
+    ".arrow": (arrow := arrow_format("arrow", open_arrow_batches)),
     ".feather": arrow,
 }
 

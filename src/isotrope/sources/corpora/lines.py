@@ -6,6 +6,7 @@ import codecs
 import gzip
 import hashlib
 import os
+import re
 import tempfile
 import time
 import zlib
@@ -14,10 +15,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from isotrope.errors import InputError
-from isotrope.sources.corpora.columns import Row
+from isotrope.sources.corpora.columns import Cell, Row
 
 #: Bytes of a line, or of a paragraph, that may be one text. A packed file of a few kilobytes can hold a longer one.
 LONGEST = 1 << 27
+
+#: Lines of the language reference that only underline a title.
+_UNDERLINE = re.compile(r"\s*([*=^~-])\1{2,}\s*")
 
 #: Bytes of a stream that are read at a time, and seconds that a pipe may be without anybody who writes to it.
 _BLOCK, _PATIENCE = 1 << 20, 5.0
@@ -52,10 +56,10 @@ def _refuse_long(line: bytes, number: int, name: str) -> None:
         )
 
 
-def decoded(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
+def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
     r"""Numbered lines of UTF-8 text with their line ends; a leading byte order mark is dropped.
 
-    >>> list(decoded([b"\xef\xbb\xbfone\n", b"two"], "a.txt"))
+    >>> list(decode_lines([b"\xef\xbb\xbfone\n", b"two"], "a.txt"))
     [(1, 'one\n'), (2, 'two')]
     """
     offset = 0
@@ -153,7 +157,7 @@ def _first_block(path: Path, pipe: int) -> bytes:
         time.sleep(0.02)
 
 
-def spooled(blocks: Iterable[bytes], name: str) -> tuple[IO[bytes], dict[str, Any]]:
+def spool_blocks(blocks: Iterable[bytes], name: str) -> tuple[IO[bytes], dict[str, Any]]:
     """A copy of a stream that can be read again, and its size and hash; what is no text is refused at once."""
     # A pipe gives its bytes once: they are kept in memory, above 64 MiB in a temporary file on disk.
     spool = tempfile.SpooledTemporaryFile(max_size=2**26)  # noqa: SIM115 - lives as long as the corpus
@@ -165,7 +169,7 @@ def spooled(blocks: Iterable[bytes], name: str) -> tuple[IO[bytes], dict[str, An
     return spool, {"bytes": spool.tell(), "sha256": digest.hexdigest()}
 
 
-def spooled_lines(spool: IO[bytes], name: str) -> Iterator[bytes]:
+def read_spooled_lines(spool: IO[bytes], name: str) -> Iterator[bytes]:
     place = number = 0
     while True:
         spool.seek(place)  # each time: another pass may be under way on the same file
@@ -175,6 +179,17 @@ def spooled_lines(spool: IO[bytes], name: str) -> Iterator[bytes]:
         _refuse_long(line, number, name)
         place = spool.tell()
         yield line
+
+
+def manual_cells(group_by: str | None) -> Iterator[Cell]:
+    """The language reference that every Python carries, in paragraphs of three words or more."""
+    from pydoc_data.topics import topics
+
+    for topic in sorted(topics):
+        lines = (line for line in topics[topic].splitlines() if not _UNDERLINE.fullmatch(line))
+        for _, text in paragraph_texts(enumerate(lines, 1)):
+            if len(text.split()) >= 3:
+                yield text, topic if group_by else None
 
 
 UNITS: dict[str, Callable[[Iterable[tuple[int, str]]], Iterator[Row]]] = {

@@ -45,7 +45,7 @@ def clips(loaded: Loaded, item: Item, counts: Counter[str]) -> Iterator[Clip]:
     """A clip for each window of a sound; windows of silence, short ends and broken sounds are counted."""
     counts[UNIT] += 1
     rate, seconds = rate_of(loaded), _window(loaded)
-    blocks = iter(windows(resampled(_blocks(item.data), rate), round(seconds * rate)))
+    blocks = iter(windows(resample(_blocks(item.data), rate), round(seconds * rate)))
     number = 0
     while True:
         try:
@@ -99,10 +99,10 @@ def _mono(block: Samples) -> Samples:
     return mixed
 
 
-def resampled(blocks: Iterator[tuple[Samples, int]], rate: int) -> Iterator[Samples]:
+def resample(blocks: Iterator[tuple[Samples, int]], rate: int) -> Iterator[Samples]:
     """The same sound at another rate, block by block, as if it were resampled whole.
 
-    >>> list(resampled(iter([(np.zeros(2, np.float32), 16000)]), 16000))
+    >>> list(resample(iter([(np.zeros(2, np.float32), 16000)]), 16000))
     [array([0., 0.], dtype=float32)]
     """
     stream, last = None, None

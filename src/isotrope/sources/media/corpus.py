@@ -17,7 +17,7 @@ from isotrope.sources.corpora.datasets import dataset_rows, load_split
 from isotrope.sources.corpora.files import arrow_errors, plain_rows, walk
 from isotrope.sources.groups import shorten_label
 from isotrope.sources.models.modality import WORDS
-from isotrope.sources.vectors.remote import copied, is_url, told_by_url
+from isotrope.sources.vectors.remote import describe_url, download, is_url
 from isotrope.storage.provenance import describe_file
 from isotrope.storage.regular_files import check_regular
 
@@ -124,9 +124,9 @@ def open_media(
     if source is None:
         raise InputError(f"got no {what}; give a file, a folder, or a dataset of {what}.")
     if is_url(source):
-        here = copied(str(source))
+        here = download(str(source))
         media = open_media(here, modality, column=column, split=split, group_by=group_by)
-        media.facts = partial(told_by_url, media.facts, here, str(source))
+        media.facts = partial(describe_url, media.facts, here, str(source))
         return media
     if _is_dataset(source):
         return _from_dataset("a dataset", source, split or str(source.split), column, group_by, modality)
@@ -209,7 +209,9 @@ def _from_tables(place: Path, paths: list[Path], column: str | None, group_by: s
                 yield from _cells(plain_rows(batch), chosen, group_by)
 
     def facts() -> dict[str, Any]:
-        return {"kind": form, "path": str(place), "files": [describe_file(p) for p in paths]} | _asked(chosen, group_by)
+        return {"kind": form, "path": str(place), "files": [describe_file(p) for p in paths]} | _describe_options(
+            chosen, group_by
+        )
 
     return Media(place.resolve().name, read, facts, total)
 
@@ -262,13 +264,13 @@ def _from_dataset(
     def facts() -> dict[str, Any]:
         fingerprint = getattr(data, "_fingerprint", None)
         about = {"kind": "dataset", "path": str(source), "split": split, "fingerprint": fingerprint}
-        return about | _asked(column, group_by)
+        return about | _describe_options(column, group_by)
 
     name = source.resolve().name if isinstance(source, Path) else source
     return Media(name, read, facts, len(data) if hasattr(data, "__len__") else None)
 
 
-def _asked(column: str | None, group_by: str | None) -> dict[str, Any]:
+def _describe_options(column: str | None, group_by: str | None) -> dict[str, Any]:
     return {"column": column, "group_by": group_by}
 
 

@@ -46,7 +46,7 @@ def read(data: Any) -> Any | None:
     except ImportError:
         raise MissingExtra("pillow", "vision", "reading images") from None
     try:
-        image = data if isinstance(data, Image.Image) else Image.open(_held(data))
+        image = data if isinstance(data, Image.Image) else Image.open(_open_image(data))
         if image.width * image.height > MOST_PIXELS:  # told from its header, before anything is unpacked
             return None
         return ImageOps.exif_transpose(image).convert("RGB")
@@ -54,7 +54,7 @@ def read(data: Any) -> Any | None:
         return None
 
 
-def _held(data: Any) -> Any:
+def _open_image(data: Any) -> Any:
     """The bytes of an image in memory: of a file, Pillow would ask for as many as a header claims."""
     held = as_file(data)
     if not isinstance(held, str):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.layers import Choice, Layer, resolve_layers
+from isotrope.layers import Choice, Layer
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.groups import Groups
 from isotrope.sources.media import audio, images
@@ -19,12 +19,14 @@ from isotrope.sources.media.clips import Clip, alike
 from isotrope.sources.media.corpus import Item, Media
 from isotrope.sources.media.feature_maps import Flat, flat, place_names, places
 from isotrope.sources.media.speech import MOST, Heard, listen
-from isotrope.sources.models.hidden_states import input_of, names_of, norm_after, run
+from isotrope.sources.models.hidden_states import find_norm_after, name_states, record_input, run_model
 from isotrope.sources.models.load import Loaded
 from isotrope.sources.models.modality import WORDS
 from isotrope.sources.shards import Cursor, batches_per_shard
 from isotrope.sources.source import Source
+from isotrope.sources.text.layer_choice import check_options, name_layers, resolve_pooled_layers
 from isotrope.sources.text.pooling import parse
+from isotrope.sources.text.rows import widen
 
 _CLIPS: dict[str, Callable[[Loaded, Item, Counter[str]], Iterator[Clip]]] = {
     "image": images.clips,
@@ -57,9 +59,15 @@ class MediaSource(Source):
     """Rows from the hidden states of a model over images or sounds, or with a pooling one row for each.
 
     Layers may differ in width and in their number of rows: those with the same rows come in a batch together.
-    layers, pooling: as for `TextSource`. special_tokens: "keep" or "drop" rows that are no patch, such as [CLS], and
-    the start of what a decoder hears. batch_size: images, or windows of sound, in a forward pass.
-    in_order: rows come in the order of what they are of; otherwise those of one shape go together, which is faster.
+
+    Args:
+        loaded: The model.
+        media: The images or sounds.
+        layers: As for `TextSource`.
+        pooling: As for `TextSource`.
+        special_tokens: "keep" or "drop" rows that are no patch, such as [CLS], and the start of what a decoder hears.
+        batch_size: Images, or windows of sound, in a forward pass.
+        in_order: Rows come in the order of what they are of; otherwise those of one shape go together: faster.
     """
 
     def __init__(
@@ -73,10 +81,7 @@ class MediaSource(Source):
         batch_size: int = 8,
         in_order: bool = False,
     ) -> None:
-        if special_tokens not in ("keep", "drop"):
-            raise InputError(f"special tokens can be kept or dropped, got {special_tokens!r}: say keep or drop.")
-        if batch_size < 1:
-            raise InputError(f"the batch size is {batch_size}, expected at least 1.")
+        check_options(special_tokens, batch_size)
         self.loaded, self.media = loaded, media
         self._items = Cursor(lambda: iter(media))
         self.special_tokens, self.batch_size, self.in_order = special_tokens, batch_size, in_order
@@ -90,25 +95,18 @@ class MediaSource(Source):
         encoder, decoder = self._run([first], most=_PROBE)[:2]
         states = [flat(state, self._image(first)) for state in (*encoder, *decoder)]
         self._encoder = len(encoder)
-        self._names = names_of(loaded, len(encoder), len(decoder))
-        self.choices = self._chosen(layers)
+        self._names = name_states(loaded, len(encoder), len(decoder))
+        self.choices = resolve_pooled_layers(layers, self.pooling, self._names)
+        if mixes := [choice for choice in self.choices if len(choice.states) > 1]:
+            raise InputError(f"the mix of layers {mixes[0].label} is for text; name one layer at a time.")
         self._norm = None
         if any(choice.before_norm for choice in self.choices):
-            self._norm = norm_after(loaded, lambda: self._run([first], most=_PROBE)[:2])
+            self._norm = find_norm_after(loaded, lambda: self._run([first], most=_PROBE)[:2])
         self.layers: list[Layer] = [choice.label for choice in self.choices]
         self.width = max(states[i].rows.shape[2] for choice in self.choices for i in choice.states)
-        self._layouts = self._grouped(states)
+        self._layouts = self._group_layers(states)
 
-    def _chosen(self, layers: Any) -> list[Choice]:
-        if self.pooling and self.pooling.layers and layers != "all":
-            raise InputError(f"the pooling {self.pooling.name} names its layers itself; leave {layers!r} out.")
-        found = resolve_layers(self.pooling.layers if self.pooling and self.pooling.layers else layers, self._names)
-        mixes = [choice for choice in found if len(choice.states) > 1]
-        if mixes:
-            raise InputError(f"the mix of layers {mixes[0].label} is for text; name one layer at a time.")
-        return found
-
-    def _grouped(self, states: list[Flat]) -> list[list[Choice]]:
+    def _group_layers(self, states: list[Flat]) -> list[list[Choice]]:
         """The layers that have the same rows, together."""
         groups: dict[tuple[Any, ...], list[Choice]] = {}
         for choice in self.choices:
@@ -129,7 +127,7 @@ class MediaSource(Source):
     @property
     def layer_names(self) -> dict[Layer, str]:
         """What to call each layer, where there is more to say than its number."""
-        return {c.label: self._names[c.label] if isinstance(c.label, int) else str(c.label) for c in self.choices}
+        return name_layers(self.choices, self._names)
 
     def _clips(self) -> Iterator[tuple[list[Clip], Counter[str]]]:
         """Batches of clips that are ready, and what was counted since the last one."""
@@ -182,7 +180,7 @@ class MediaSource(Source):
             for name in clips[0].inputs
         }
         if not self._listens:
-            return *run(self.loaded, tensors), None
+            return *run_model(self.loaded, tensors), None
         wanted = not hasattr(self, "choices") or any(c.states[0] >= self._encoder for c in self.choices)
         heard = listen(self.loaded, tensors, decoder=wanted, most=most)
         return heard.encoder, heard.decoder, heard
@@ -195,7 +193,7 @@ class MediaSource(Source):
         return int(height), int(width)
 
     def _batches(self, clips: list[Clip], counts: Counter[str]) -> Iterator[Batch]:
-        with input_of(self._norm) as before:
+        with record_input(self._norm) as before:
             encoder, decoder, heard = self._run(clips)
         states = dict(enumerate((*encoder, *decoder)))
         del encoder, decoder
@@ -204,19 +202,19 @@ class MediaSource(Source):
             for choice in choices:
                 state = before[-1] if choice.before_norm else states[choice.states[0]]
                 hidden[choice.label] = flat(state, self._image(clips[0]))
-            known = self._known(choices[0], next(iter(hidden.values())), clips, heard)
-            rows = {label: _wide(found.rows) for label, found in hidden.items()}
+            known = self._describe_rows(choices[0], next(iter(hidden.values())), clips, heard)
+            rows = {label: widen(found.rows) for label, found in hidden.items()}
             lengths = sorted({found.shape[1] for found in rows.values()})
             if len(lengths) > 1:
                 raise InputError(
                     f"the layers {', '.join(map(str, rows))} of {self.loaded.name} have as many rows as each other for "
                     f"one input and not for another ({', '.join(map(str, lengths))}); name one of them with --layers."
                 )
-            make = self._rows if self.pooling is None else self._pooled
+            make = self._rows if self.pooling is None else self._pool
             yield Batch(*make(rows, known, clips), counts)
             counts = Counter()
 
-    def _known(self, choice: Choice, found: Flat, clips: list[Clip], heard: Heard | None) -> _Known:
+    def _describe_rows(self, choice: Choice, found: Flat, clips: list[Clip], heard: Heard | None) -> _Known:
         """What is known of the rows of a layer: which are real, their token types, and which are special."""
         shape = tuple(found.rows.shape[:2])
         if choice.states[0] >= self._encoder and heard is not None:
@@ -228,13 +226,13 @@ class MediaSource(Source):
         real = np.array([np.ceil(round(shape[1] * clip.share, 6)) for clip in clips])
         return _Known(np.arange(shape[1]) < real[:, None], None, np.zeros(shape, dtype=bool))
 
-    def _counted(self, known: _Known) -> NDArray[np.bool_]:
+    def _count_mask(self, known: _Known) -> NDArray[np.bool_]:
         return known.mask & ~known.special if self.special_tokens == "drop" else known.mask
 
     def _rows(self, states: dict[Layer, Any], known: _Known, clips: list[Clip]) -> tuple[dict[Layer, Any], Rows]:
         import torch
 
-        counted = self._counted(known)
+        counted = self._count_mask(known)
         kept = np.flatnonzero(counted)
         layers = {label: state.reshape(-1, state.shape[2]) for label, state in states.items()}
         if len(kept) < counted.size:
@@ -250,15 +248,19 @@ class MediaSource(Source):
         )
         return layers, rows
 
-    def _pooled(self, states: dict[Layer, Any], known: _Known, clips: list[Clip]) -> tuple[dict[Layer, Any], Rows]:
+    def _pool(self, states: dict[Layer, Any], known: _Known, clips: list[Clip]) -> tuple[dict[Layer, Any], Rows]:
         import torch
 
         assert self.pooling is not None
-        counted = self._counted(known)
+        counted = self._count_mask(known)
         mask = torch.from_numpy(counted.copy()).to(self.loaded.device)
         layers = {label: self.pooling.pool(state, mask) for label, state in states.items()}
         ids = np.array([clip.id for clip in clips], np.uint64)
         return layers, Rows(ids, group=_groups(clips, np.ones(len(clips), np.int64)))
+
+    def estimate_rows(self, *, rows: int, types: int, units: int) -> tuple[int, int]:
+        """Estimate the rows and the token types of a layer from those that the first so many units gave."""
+        return round(rows * max((self.total or units) / units, 1.0)), types
 
     def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
         """Places in the grid, or what a decoder heard."""
@@ -272,34 +274,19 @@ class MediaSource(Source):
 
     def describe(self) -> dict[str, Any]:
         """Plain data for provenance."""
-        model = self.loaded.model
-        parameters = list(model.parameters())
         return {
-            "kind": "model",
-            "modality": self.loaded.modality,
+            **self.loaded.describe(),
             "rows_are": f"one for each {_ONE[self.loaded.modality]}" if self.pooling else _ROWS[self.loaded.modality],
-            "model": self.loaded.name,
-            "revision": self.loaded.revision,
-            "class": type(model).__name__,
             "hooks": self.loaded.hooks,
-            "softdecay": self.loaded.softdecay,
-            "parameters": sum(p.numel() for p in parameters),
-            "dtype": str(parameters[0].dtype).removeprefix("torch."),
-            "device": self.loaded.device,
+            "dtype": str(next(self.loaded.model.parameters()).dtype).removeprefix("torch."),
             "states": len(self._names),
             "layers": list(self.layers),
             "width": self.width,
-            "files": self.loaded.files,
             "pooling": self.pooling.name if self.pooling else None,
             "special_tokens": self.special_tokens,
             "batch_size": self.batch_size,
             "corpus": self.media.facts() | {"name": self.media.name},
         }
-
-
-def _wide(rows: Any) -> Any:
-    """Half precision as float32; float32 and float64 as they are."""
-    return rows if rows.element_size() >= 4 else rows.float()
 
 
 def _groups(clips: list[Clip], lengths: NDArray[Any]) -> Groups | None:

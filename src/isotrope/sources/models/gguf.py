@@ -53,7 +53,7 @@ class _Header:
         if version not in (2, 3):
             raise ValueError(f"its version is {version}, expected 2 or 3")
         tensors, pairs = self._numbers("<QQ")
-        self._announced(tensors + pairs, _LEAST)
+        self._check_room(tensors + pairs, _LEAST)
         for _ in range(pairs):
             key = self._text(_LONGEST_NAME)
             (kind,) = self._numbers("<I")
@@ -84,14 +84,14 @@ class _Header:
     def _numbers(self, form: str) -> tuple[int, ...]:
         return struct.unpack(form, self._file.read(struct.calcsize(form)))
 
-    def _announced(self, count: int, size: int) -> None:
+    def _check_room(self, count: int, size: int) -> None:
         """Refuse so many things of at least that size where fewer bytes are left."""
         left = self._size - self._file.tell()
         if count * size > left:
             raise ValueError(f"its header announces {count} entries where {left} bytes are left")
 
     def _skip(self, count: int, size: int) -> None:
-        self._announced(count, size)
+        self._check_room(count, size)
         self._file.seek(count * size, os.SEEK_CUR)
 
     def _text(self, longest: int) -> bytes:
@@ -114,7 +114,7 @@ class _Header:
             if of in _SIZES:
                 self._skip(count, _SIZES[of])
                 return
-            self._announced(count, 8)
+            self._check_room(count, 8)
             for _ in range(count):
                 self._skip_value(of, depth + 1)
         else:

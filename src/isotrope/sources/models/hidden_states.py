@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.layers import state_names
-from isotrope.sources.models.hooks import hooked, outputs_of, suggestion
+from isotrope.sources.models.hooks import find_modules, record_outputs, suggest_hooks
 from isotrope.sources.models.load import Loaded
 
 Ids = NDArray[np.int64]
@@ -25,7 +25,7 @@ _RUNNING = (TypeError, ValueError, AttributeError, RuntimeError)
 States = tuple[list[Any], list[Any]]
 
 
-def hidden_states(loaded: Loaded, ids: Ids, mask: Mask) -> States:
+def compute_hidden_states(loaded: Loaded, ids: Ids, mask: Mask) -> States:
     """Hidden states of the encoder (or only) stack and of the decoder, each (b, t, d).
 
     ids: (b, t), padded. mask: (b, t), true where there is no padding.
@@ -34,11 +34,11 @@ def hidden_states(loaded: Loaded, ids: Ids, mask: Mask) -> States:
 
     inputs = {"input_ids": ids, "attention_mask": mask.astype(np.int64)}
     if loaded.encoder_decoder:
-        inputs["decoder_input_ids"] = shifted(loaded, ids)
+        inputs["decoder_input_ids"] = shift_right(loaded, ids)
         inputs["decoder_attention_mask"] = inputs["attention_mask"]
     tensors = {name: torch.from_numpy(values).to(loaded.device) for name, values in inputs.items()}
     try:
-        return run(loaded, tensors)
+        return run_model(loaded, tensors)
     except IndexError as error:  # of an embedding
         raise InputError(
             f"the model {loaded.name} does not know all token ids up to {ids.max():,} or all places up to "
@@ -46,21 +46,21 @@ def hidden_states(loaded: Loaded, ids: Ids, mask: Mask) -> States:
         ) from error
 
 
-def run(loaded: Loaded, tensors: dict[str, Any]) -> States:
+def run_model(loaded: Loaded, tensors: dict[str, Any]) -> States:
     """The hidden states that a model gives itself, or the outputs of the modules that its hooks name."""
     import torch
 
     model = loaded.model
     if loaded.hooks is not None:
-        modules = hooked(model, loaded.hooks)
-        with torch.inference_mode(), outputs_of(modules) as seen:
+        modules = find_modules(model, loaded.hooks)
+        with torch.inference_mode(), record_outputs(modules) as seen:
             try:
                 model(**tensors) if loaded.config is not None else model(*tensors.values())
             except _RUNNING as error:
                 raise _not_run(loaded, tensors, error) from error
         silent = [name for name in modules if seen.get(name) is None]
         if silent:
-            raise InputError(f"the module {silent[0]} of {loaded.name} gives no tensor; {suggestion(model)}.")
+            raise InputError(f"the module {silent[0]} of {loaded.name} gives no tensor; {suggest_hooks(model)}.")
         return [seen[name] for name in modules if not _decodes(loaded, name)], [
             seen[name] for name in modules if _decodes(loaded, name)
         ]
@@ -85,7 +85,7 @@ def run(loaded: Loaded, tensors: dict[str, Any]) -> States:
 
 def _without_states(loaded: Loaded) -> InputError:
     kind = type(loaded.model).__name__
-    return InputError(f"the model {loaded.name} ({kind}) gives no hidden states; {suggestion(loaded.model)}.")
+    return InputError(f"the model {loaded.name} ({kind}) gives no hidden states; {suggest_hooks(loaded.model)}.")
 
 
 def _not_run(loaded: Loaded, tensors: dict[str, Any], error: Exception) -> InputError:
@@ -96,11 +96,11 @@ def _not_run(loaded: Loaded, tensors: dict[str, Any], error: Exception) -> Input
     )
 
 
-def names_of(loaded: Loaded, encoder: int, decoder: int = 0) -> list[str]:
+def name_states(loaded: Loaded, encoder: int, decoder: int = 0) -> list[str]:
     """What the states of a model are called: numbers, or the modules that its hooks name."""
     if loaded.hooks is None:
         return state_names(encoder, decoder)
-    return sorted(hooked(loaded.model, loaded.hooks), key=lambda name: _decodes(loaded, name))
+    return sorted(find_modules(loaded.model, loaded.hooks), key=lambda name: _decodes(loaded, name))
 
 
 def _decodes(loaded: Loaded, name: str) -> bool:
@@ -108,19 +108,19 @@ def _decodes(loaded: Loaded, name: str) -> bool:
     return loaded.encoder_decoder and "decoder" in name.split(".")
 
 
-def shifted(loaded: Loaded, ids: Ids) -> Ids:
+def shift_right(loaded: Loaded, ids: Ids) -> Ids:
     """What a decoder reads: the text one place to the right, after the model's start token."""
     start = getattr(loaded.config, "decoder_start_token_id", None)
     first = np.full((len(ids), 1), loaded.pad if start is None else start, ids.dtype)
     return np.concatenate([first, ids[:, :-1]], axis=1)
 
 
-def final_norm(loaded: Loaded, ids: Ids, mask: Mask) -> Any:
+def find_final_norm(loaded: Loaded, ids: Ids, mask: Mask) -> Any:
     """The norm after a text model's last block."""
-    return norm_after(loaded, partial(hidden_states, loaded, ids, mask))
+    return find_norm_after(loaded, partial(compute_hidden_states, loaded, ids, mask))
 
 
-def norm_after(loaded: Loaded, states: Callable[[], States]) -> Any:
+def find_norm_after(loaded: Loaded, states: Callable[[], States]) -> Any:
     """The norm after the model's last block: the module outside all blocks whose output is the last hidden state."""
     import torch
 
@@ -152,7 +152,7 @@ def in_block(name: str) -> bool:
 
 
 @contextmanager
-def input_of(module: Any) -> Iterator[list[Any]]:
+def record_input(module: Any) -> Iterator[list[Any]]:
     """A list that receives what goes into a module while the context lasts; empty for None."""
     seen: list[Any] = []
     hook = None if module is None else module.register_forward_pre_hook(lambda _, args: seen.append(args[0]))

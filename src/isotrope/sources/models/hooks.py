@@ -10,14 +10,14 @@ from typing import Any
 from isotrope.errors import InputError
 
 
-def hooked(model: Any, patterns: str) -> dict[str, Any]:
+def find_modules(model: Any, patterns: str) -> dict[str, Any]:
     """The modules that patterns such as "patch_embed,blocks.*" name, in the order of the patterns and of the model.
 
     A star stands for one part of a name, so that `blocks.*` is blocks.0 but not blocks.0.norm.
 
     >>> import torch
     >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Sequential(torch.nn.ReLU()))
-    >>> list(hooked(net, "1.0,*"))
+    >>> list(find_modules(net, "1.0,*"))
     ['1.0', '0', '1']
     """
     found: dict[str, Any] = {}
@@ -25,7 +25,7 @@ def hooked(model: Any, patterns: str) -> dict[str, Any]:
     for pattern in (part.strip() for part in patterns.split(",")):
         named = {name: module for name, module in modules.items() if name and _matches(name, pattern)}
         if not named:
-            raise InputError(f"no module of the model is named {pattern!r}; {suggestion(model)}.")
+            raise InputError(f"no module of the model is named {pattern!r}; {suggest_hooks(model)}.")
         found |= {name: module for name, module in named.items() if name not in found}
     return found
 
@@ -35,11 +35,11 @@ def _matches(name: str, pattern: str) -> bool:
     return len(names) == len(patterns) and all(map(fnmatchcase, names, patterns))
 
 
-def suggestion(model: Any) -> str:
+def suggest_hooks(model: Any) -> str:
     """Which hook to name: the numbered blocks of a model, the most first, else its parts.
 
     >>> import torch
-    >>> suggestion(torch.nn.ModuleDict({"blocks": torch.nn.ModuleList([torch.nn.ReLU(), torch.nn.ReLU()])}))
+    >>> suggest_hooks(torch.nn.ModuleDict({"blocks": torch.nn.ModuleList([torch.nn.ReLU(), torch.nn.ReLU()])}))
     'name the modules whose outputs are its layers with --hook, such as blocks.* (2 modules)'
     """
     counts: dict[str, int] = {}
@@ -56,7 +56,7 @@ def suggestion(model: Any) -> str:
 
 
 @contextmanager
-def outputs_of(modules: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def record_outputs(modules: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """What modules give while the context lasts, by name; the last time where one runs several times."""
     seen: dict[str, Any] = {}
 

@@ -37,7 +37,7 @@ def hub_answers() -> bool:
     return found.is_set()
 
 
-def downloaded(name: str, file: str, revision: str | None = None) -> str | None:
+def find_commit(name: str, file: str, revision: str | None = None) -> str | None:
     """The commit under which a file of a model on the hub lies in the client's cache, None where it does not."""
     try:
         from huggingface_hub import try_to_load_from_cache

@@ -22,13 +22,13 @@ _CONFIGS = {"image": "vision_config", "audio": "audio_config"}
 WORDS = {"text": "text", "image": "images", "audio": "sound"}
 
 
-def modalities(config: Any, own: type | None = None) -> tuple[str, ...]:
+def find_modalities(config: Any, own: type | None = None) -> tuple[str, ...]:
     """What a model of a config can read, first what its class says; text where nothing is known of it.
 
     own: the class of a model that brings its own code, which may say so only by what its `forward` takes.
 
     >>> from transformers import CLIPConfig, ViTConfig
-    >>> modalities(ViTConfig()), modalities(CLIPConfig())
+    >>> find_modalities(ViTConfig()), find_modalities(CLIPConfig())
     (('image',), ('text', 'image'))
     """
     from transformers import MODEL_MAPPING
@@ -46,19 +46,19 @@ def modalities(config: Any, own: type | None = None) -> tuple[str, ...]:
     return tuple(dict.fromkeys([first, *others]))
 
 
-def tower(model: Any, modality: str) -> Any:
+def find_tower(model: Any, modality: str) -> Any:
     """The part of a model that reads one modality: of two towers the one, else the model itself.
 
     >>> import torch
     >>> clip = torch.nn.ModuleDict({"text_model": torch.nn.Identity(), "vision_model": torch.nn.ReLU()})
-    >>> tower(clip, "image")
+    >>> find_tower(clip, "image")
     ReLU()
     """
     there = {kind: getattr(model, name) for kind, names in _TOWERS.items() for name in names if hasattr(model, name)}
     return there.get(modality, model) if len(there) > 1 else model
 
 
-def chosen(name: str, can: tuple[str, ...], wanted: str | None) -> str:
+def resolve_modality(name: str, can: tuple[str, ...], wanted: str | None) -> str:
     """What a model is to read: what is wanted, if it can, else what its class says first."""
     if wanted is None or wanted in can:
         return wanted or can[0]

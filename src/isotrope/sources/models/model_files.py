@@ -18,7 +18,7 @@ _MOST_LAYERS, _FEW_LAYERS, _MOST_EXPERTS = 1_000, 100, 10_000
 _COUNTS = re.compile(r"(?:.*_)?(?:layers?|blocks|depths?|experts)")
 
 
-def unpacked() -> dict[str, Any]:
+def dequantize_options() -> dict[str, Any]:
     """How to ask for a GGUF file's weights as plain numbers, whatever kernels for packed ones are installed."""
     import transformers
 
@@ -104,13 +104,14 @@ def check_tokenizer(place: str, tokenizer: Any) -> None:
         )
 
 
-def line(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
+    """Return the message of an error in one line, without a full stop."""
     return " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
 
 
 def explain(place: str, error: Exception, local: bool) -> str:
     """One sentence for what went wrong while loading."""
-    text = line(error)
+    text = describe_error(error)
     if "trust_remote_code" in text or "custom code" in text:
         return (
             f"the model {place!r} wants to run code of its own, which is refused; "

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, IsotropeError
-from isotrope.sources.models.load import Loaded, need, quiet
+from isotrope.sources.models.environment import check_packages, silence_transformers
+from isotrope.sources.models.load import Loaded
 from isotrope.sources.models.onnx_layers import blocks
 from isotrope.storage.provenance import describe_file
 from isotrope.storage.regular_files import check_regular
@@ -32,8 +33,8 @@ def load_graph(model: str | Path, *, device: str = "auto", exact: bool = False, 
         raise InputError(f"an ONNX file is run as it is on the CPU, and not {asked}; leave that out.")
     if hooks is not None:
         raise InputError(f"an ONNX file has no modules that a hook could name ({hooks!r}); leave the hook out.")
-    need("models", "reading a model", "torch", "transformers")
-    need("onnx", "reading an ONNX file", "onnx", "onnxruntime")
+    check_packages("models", "reading a model", "torch", "transformers")
+    check_packages("onnx", "reading an ONNX file", "onnx", "onnxruntime")
     from isotrope.softdecay.restore import refuse_lost_layer
 
     for folder in (path.parent, path.parent.parent):
@@ -61,7 +62,7 @@ def _tokenizer(path: Path) -> Any:
 
     for folder in (path.parent, path.parent.parent):
         if any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt")):
-            with quiet():
+            with silence_transformers():
                 try:
                     return AutoTokenizer.from_pretrained(folder)  # nosec B615  # a folder here
                 except Exception as error:  # whatever the library and the files raise
@@ -88,14 +89,14 @@ def _network(path: Path, pad: int) -> Any:
         )
     types = {name: onnx.helper.tensor_dtype_to_np_dtype(kind) for name, kind in inputs.items()}
     states, what = _states(path, proto, types, pad)
-    return _adapted(proto, _session(path, proto, states), types, states, what)
+    return _build_module(proto, _session(path, proto, states), types, states, what)
 
 
 def _states(path: Path, proto: Any, types: dict[str, Any], pad: int) -> tuple[list[str], str]:
     """The names of the values that are hidden states, and what they are: of blocks, or where none is told outputs."""
     outputs = [value.name for value in proto.graph.output]
     ids = np.full(_TRIAL, pad, np.int64)
-    fed = _fed(ids, np.ones(_TRIAL, np.int64), types)
+    fed = _build_inputs(ids, np.ones(_TRIAL, np.int64), types)
     for found in blocks(proto.graph):
         wanted = list(dict.fromkeys([*found.all, *outputs]))
         shapes = _shapes(_session(path, proto, wanted), fed, wanted)
@@ -144,7 +145,7 @@ def _session(path: Path, proto: Any, names: list[str]) -> Any:
         raise InputError(f"onnxruntime cannot run {str(path)!r} ({_reason(error)}); check the file.") from error
 
 
-def _fed(ids: NDArray[np.int64], mask: NDArray[np.int64], types: dict[str, Any]) -> Arrays:
+def _build_inputs(ids: NDArray[np.int64], mask: NDArray[np.int64], types: dict[str, Any]) -> Arrays:
     """What a graph reads of texts; places are counted from the first token that is not padding."""
     known = {
         "input_ids": ids,
@@ -155,7 +156,7 @@ def _fed(ids: NDArray[np.int64], mask: NDArray[np.int64], types: dict[str, Any])
     return {name: known[name].astype(kind, copy=False) for name, kind in types.items()}
 
 
-def _adapted(proto: Any, session: Any, types: dict[str, Any], states: list[str], what: str) -> Any:
+def _build_module(proto: Any, session: Any, types: dict[str, Any], states: list[str], what: str) -> Any:
     """The session as a torch module that is called as models of transformers are."""
     import torch
 
@@ -178,7 +179,7 @@ def _adapted(proto: Any, session: Any, types: dict[str, Any], states: list[str],
 
         def forward(self, input_ids: Any, attention_mask: Any, **_: Any) -> Any:
             try:
-                found = session.run(states, _fed(input_ids.numpy(), attention_mask.numpy(), types))
+                found = session.run(states, _build_inputs(input_ids.numpy(), attention_mask.numpy(), types))
             except Exception as error:  # whatever the runtime raises
                 raise InputError(
                     f"onnxruntime cannot run the graph on {input_ids.shape[1]:,} tokens ({_reason(error)}); "

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from isotrope.compute.arrays import to_numpy
 from isotrope.errors import InputError
+from isotrope.sources import EMBEDDED
 from isotrope.sources.batch import Batch
 from isotrope.sources.corpora.corpus import Corpus, open_corpus
 from isotrope.sources.input import Input
-from isotrope.sources.models.load import EMBEDDED, Loaded
+from isotrope.sources.models.load import Loaded
 from isotrope.sources.source import Source
 from isotrope.sources.text.pooling import parse
 from isotrope.sources.text.sentence_model import ENCODED, has_pipeline

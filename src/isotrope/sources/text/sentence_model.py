@@ -14,8 +14,10 @@ from isotrope.layers import Layer
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.corpora.corpus import Corpus, Text
 from isotrope.sources.groups import Groups
-from isotrope.sources.models.hub import downloaded
-from isotrope.sources.models.load import Loaded, check_local_folder, device_for, need, quiet, weight_files
+from isotrope.sources.models.environment import check_packages, resolve_device, silence_transformers
+from isotrope.sources.models.hub import find_commit
+from isotrope.sources.models.load import Loaded, list_weight_files
+from isotrope.sources.models.location import check_local_folder
 from isotrope.sources.shards import Cursor, batches_per_shard
 from isotrope.sources.source import Source
 
@@ -33,7 +35,7 @@ def has_pipeline(model: Any, revision: str | None = None) -> bool:
     folder = Path(model).expanduser()
     if folder.exists():
         return (folder / "modules.json").is_file()
-    return downloaded(str(model), "modules.json", revision) is not None
+    return find_commit(str(model), "modules.json", revision) is not None
 
 
 def load_pipeline(
@@ -42,16 +44,16 @@ def load_pipeline(
     """A sentence-transformers model, whole, in float64 where `exact`."""
     if not has_pipeline(model, revision) and (model is None or Path(str(model)).exists()):
         raise InputError(f"the space {ENCODED!r} is that of a sentence-transformers model, got {model}; name a layer.")
-    need("sentence-transformers", "a sentence-transformers model", "sentence_transformers")
+    check_packages("sentence-transformers", "a sentence-transformers model", "sentence_transformers")
     import torch
     from sentence_transformers import SentenceTransformer
 
-    used = device_for(torch, device, exact)
+    used = resolve_device(torch, device, exact)
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
     local = Path(str(model)).expanduser().exists()
     if local:
         check_local_folder(Path(str(model)).expanduser())
-    with quiet():
+    with silence_transformers():
         try:
             place = str(Path(str(model)).expanduser()) if local else str(model)
             pipeline = SentenceTransformer(
@@ -68,14 +70,17 @@ def load_pipeline(
     if max_length is not None:
         pipeline.max_seq_length = max_length
     pipeline = pipeline.double() if exact else pipeline
-    files = weight_files(Path(place)) if local else []
+    files = list_weight_files(Path(place)) if local else []
     return Loaded(pipeline.eval(), pipeline.tokenizer, str(model), None if local else revision, used, files)
 
 
 class EncodedSource(Source):
     """One row for each text, as the model's own `encode` gives it; its only layer is called "encoded".
 
-    batch_size: texts in a forward pass.
+    Args:
+        loaded: A model of sentence-transformers.
+        corpus: The texts.
+        batch_size: Texts in a forward pass.
     """
 
     unit = "texts"
@@ -131,19 +136,11 @@ class EncodedSource(Source):
         """Plain data for provenance."""
         model = self.loaded.model
         return {
-            "kind": "model",
-            "modality": "text",
+            **self.loaded.describe(),
             "rows_are": "one for each text, as its own encode gives it",
-            "model": self.loaded.name,
-            "revision": self.loaded.revision,
-            "class": type(model).__name__,
             "modules": [type(module).__name__ for module in model],
-            "softdecay": self.loaded.softdecay,
-            "parameters": sum(p.numel() for p in model.parameters()),
-            "device": self.loaded.device,
             "layers": list(self.layers),
             "width": self.width,
-            "files": self.loaded.files,
             "pooling": ENCODED,
             "max_length": model.max_seq_length,
             "batch_size": self.batch_size,

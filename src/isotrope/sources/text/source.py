@@ -10,24 +10,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.layers import Choice, Layer, resolve_layers
+from isotrope.layers import Choice, Layer
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.corpora.corpus import Corpus, Text
-from isotrope.sources.models.hidden_states import final_norm, hidden_states, input_of, names_of, shifted
+from isotrope.sources.models.hidden_states import (
+    compute_hidden_states,
+    find_final_norm,
+    name_states,
+    record_input,
+    shift_right,
+)
 from isotrope.sources.models.load import Loaded
 from isotrope.sources.shards import MOST, Cursor, batches_per_shard
 from isotrope.sources.source import Source
-from isotrope.sources.text.downsampling import merged, multiple, stride
-from isotrope.sources.text.pooling import ACROSS_LAYERS, Pooling, mean, parse
-from isotrope.sources.text.rows import mixed, pooled_rows, stacked, token_rows
+from isotrope.sources.text.layer_choice import check_mixes, check_options, name_layers, resolve_pooled_layers
+from isotrope.sources.text.pooling import mean, parse
+from isotrope.sources.text.rows import (
+    average_layers,
+    common_multiple,
+    count_tokens_per_row,
+    merge_mask,
+    pool_rows,
+    stack_layers,
+    token_rows,
+)
 from isotrope.sources.text.token_weights import TokenWeights
-from isotrope.sources.text.tokenize import Encoded, encode, filled, limit, padded
+from isotrope.sources.text.tokenize import Encoded, encode, fill_rows, pad_texts, resolve_max_length, tokenize_first
 
 #: Texts that are sorted by length together, in batches: less padding, and still constant memory. A shard is a part.
 _BATCHES_SORTED_TOGETHER = MOST
 
-#: Tokens, of the first text and padding, that are enough to see which hidden states there are, and how long.
-_PROBE = 16
+#: Texts that are tokenized to estimate the length of the rest.
+_COUNTED_TEXTS = 2_000
 
 
 class TextSource(Source):
@@ -59,10 +73,7 @@ class TextSource(Source):
         max_length: int | None = None,
         in_order: bool = False,
     ) -> None:
-        if special_tokens not in ("keep", "drop"):
-            raise InputError(f"special tokens can be kept or dropped, got {special_tokens!r}: say keep or drop.")
-        if batch_size < 1:
-            raise InputError(f"the batch size is {batch_size}, expected at least 1.")
+        check_options(special_tokens, batch_size)
         self.loaded, self.corpus = loaded, corpus
         self._texts = Cursor(lambda: iter(corpus))
         self._window: tuple[int, int, list[Encoded]] | None = None  # that of the last shard: the next may be in it
@@ -73,62 +84,36 @@ class TextSource(Source):
             if self.pooling is None or self.pooling.pool is not mean:
                 raise InputError(f"token weights are for the pooling mean, got {pooling or 'none'}; leave one out.")
             token_weights.refuse_other(loaded)
-        self.max_length = limit(loaded, max_length)
-        ids, mask = self._probe()
+        self.max_length = resolve_max_length(loaded, max_length)
+        ids, mask = tokenize_first(loaded, corpus, self.max_length)
         self._spelled = ids.ndim > 2  # a token has several ids, those of its characters
-        encoder, decoder = hidden_states(loaded, ids, mask)
+        encoder, decoder = compute_hidden_states(loaded, ids, mask)
         states = [*encoder, *decoder]
-        self._names = names_of(loaded, len(encoder), len(decoder))
-        self.choices = self._chosen(layers, self.pooling)
-        self._norm = final_norm(loaded, ids, mask) if any(c.before_norm for c in self.choices) else None
+        self._names = name_states(loaded, len(encoder), len(decoder))
+        self.choices = resolve_pooled_layers(layers, self.pooling, self._names)
+        check_mixes(self.choices, self.pooling, self._names)
+        self._norm = find_final_norm(loaded, ids, mask) if any(c.before_norm for c in self.choices) else None
         self.layers: list[Layer] = [choice.label for choice in self.choices]
-        self._strides = {i: stride(ids.shape[1], states[i].shape[1]) for i in self._asked}
-        self._multiple = multiple(self._strides.values())
+        self._tokens_per_row = {i: count_tokens_per_row(ids.shape[1], states[i].shape[1]) for i in self._asked}
+        self._multiple = common_multiple(self._tokens_per_row.values())
         self.max_length = max(self.max_length - self.max_length % self._multiple, self._multiple)
-        if None in self._strides.values():
+        if None in self._tokens_per_row.values():
             self.batch_size = 1
         self._refuse_lengths()
-        self.width = self._checked({i: states[i] for i in self._asked}, ids.shape[1])
-
-    def _probe(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The beginning of the first text that has tokens."""
-        for text in self.corpus:
-            for e in encode(self.loaded, [text], self.max_length):
-                some = e._replace(tokens=e.tokens[: _PROBE // 2])
-                return padded([some], self.loaded.pad, _PROBE if self.max_length >= _PROBE else 1)
-        raise InputError(f"no text has a token for the tokenizer of {self.loaded.name}; give a text that it can read.")
-
-    def _chosen(self, layers: Any, pooling: Pooling | None) -> list[Choice]:
-        if pooling and pooling.layers and layers != "all":
-            raise InputError(f"the pooling {pooling.name} names its layers itself; leave the layers {layers!r} out.")
-        try:
-            chosen = resolve_layers(pooling.layers if pooling and pooling.layers else layers, self._names)
-        except InputError as error:
-            if pooling is None or pooling.name not in ACROSS_LAYERS:
-                raise
-            raise InputError(f"{error} Name the layers of the pooling, such as {pooling.name}:0..-1.") from error
-        for choice in chosen:
-            sides = {self._names[s].partition(".")[0] for s in choice.states}
-            if pooling and len(choice.states) < pooling.least:
-                raise InputError(
-                    f"the pooling {pooling.name} needs at least {pooling.least} layers, got {choice.label}."
-                )
-            if len(choice.states) > 1 and pooling is None:
-                raise InputError(f"the mix of layers {choice.label} needs a pooling, such as --pooling mean.")
-            if {"encoder", "decoder"} <= sides:
-                raise InputError(f"the mix {choice.label} joins encoder and decoder layers, whose rows differ.")
-        return chosen
+        self.width = self._check_states({i: states[i] for i in self._asked}, ids.shape[1])
 
     @property
     def _asked(self) -> set[int]:
         """Numbers of the hidden states that are asked for; the others are not kept."""
         return {state for choice in self.choices for state in choice.states}
 
-    def _checked(self, states: dict[int, Any], length: int) -> int:
+    def _check_states(self, states: dict[int, Any], length: int) -> int:
         """The width that the states asked for have in common, once they are known to hold a row for each token."""
-        odd = [i for i, state in states.items() if (step := self._strides[i]) and state.shape[1] * step != length]
+        odd = [
+            i for i, state in states.items() if (step := self._tokens_per_row[i]) and state.shape[1] * step != length
+        ]
         if odd:
-            step, name = self._strides[odd[0]], self._names[odd[0]]
+            step, name = self._tokens_per_row[odd[0]], self._names[odd[0]]
             raise InputError(
                 f"layer {name} of {self.loaded.name} had a row for every {step} tokens of the first text and has "
                 f"{states[odd[0]].shape[1]} for {length} of another; leave it out."
@@ -144,9 +129,9 @@ class TextSource(Source):
     def _refuse_lengths(self) -> None:
         """Refuse what needs a row for each token where a layer has another number."""
         for choice in self.choices:
-            if len({self._strides[i] for i in choice.states}) > 1:
+            if len({self._tokens_per_row[i] for i in choice.states}) > 1:
                 raise InputError(f"the layers {choice.label} of {self.loaded.name} have different lengths; name one.")
-        odd = [self._names[i] for i, step in self._strides.items() if step != 1]
+        odd = [self._names[i] for i, step in self._tokens_per_row.items() if step != 1]
         if odd and self.token_weights is not None:
             raise InputError(f"layer {odd[0]} of {self.loaded.name} has no row for each token; leave the weights out.")
 
@@ -157,12 +142,12 @@ class TextSource(Source):
     @property
     def layer_names(self) -> dict[Layer, str]:
         """What to call each layer, where there is more to say than its number."""
-        return {c.label: self._names[c.label] if isinstance(c.label, int) else str(c.label) for c in self.choices}
+        return name_layers(self.choices, self._names)
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from number `start` on; earlier texts are read and tokenized, but not run."""
         skip = start
-        for encoded, without in self._encoded():
+        for encoded, without in self._tokenize():
             if skip >= self.parts:
                 skip -= self.parts
                 continue
@@ -178,19 +163,19 @@ class TextSource(Source):
         """The layers with the same rows: those of the encoder, those of the decoder, and by tokens to a row."""
         found: dict[tuple[bool, int | None], list[Choice]] = {}
         for choice in sorted(self.choices, key=self.is_decoder):
-            found.setdefault((self.is_decoder(choice), self._strides[choice.states[0]]), []).append(choice)
+            found.setdefault((self.is_decoder(choice), self._tokens_per_row[choice.states[0]]), []).append(choice)
         return found
 
     def is_decoder(self, choice: Choice) -> bool:
         """Whether a layer is of the decoder of a model that has an encoder too."""
         return self.loaded.encoder_decoder and "decoder" in self._names[choice.states[0]].split(".")
 
-    def _encoded(self) -> Iterator[tuple[list[Encoded], int]]:
+    def _tokenize(self) -> Iterator[tuple[list[Encoded], int]]:
         """Batches of tokenized texts, by length within a window, and how many texts without tokens to report."""
         texts, without = iter(self.corpus), 0
         last: list[Encoded] = []  # held back, because texts without tokens may follow it that no other batch reports
         while window := list(islice(texts, self.batch_size * _BATCHES_SORTED_TOGETHER)):
-            encoded = self._sorted(window)
+            encoded = self._sort_by_length(window)
             without += len(window) - len(encoded)
             for i in range(0, len(encoded), self.batch_size):
                 if last:
@@ -200,7 +185,7 @@ class TextSource(Source):
         if last:
             yield last, without
 
-    def _sorted(self, window: list[Text]) -> list[Encoded]:
+    def _sort_by_length(self, window: list[Text]) -> list[Encoded]:
         """The texts of a window that have tokens, in the order in which they are run."""
         encoded = encode(self.loaded, window, self.max_length)
         if not self.in_order:
@@ -217,7 +202,7 @@ class TextSource(Source):
         start, part = divmod(number * size, together)
         if self._window is None or self._window[0] != start:
             texts = self._texts.between(start * together, (start + 1) * together)
-            self._window = start, len(texts), self._sorted(texts)
+            self._window = start, len(texts), self._sort_by_length(texts)
         _, count, encoded = self._window
         without = 0 if part else count - len(encoded)
         if without and not encoded:
@@ -227,13 +212,13 @@ class TextSource(Source):
             without = 0
 
     def _batch(self, encoded: list[Encoded], without: int) -> Iterator[Batch]:
-        ids, mask = padded(encoded, self.loaded.pad, self._multiple)
-        special = filled([e.special for e in encoded], mask.shape, fill=False)
-        with input_of(self._norm) as before:
-            encoder, decoder = hidden_states(self.loaded, ids, mask)
+        ids, mask = pad_texts(encoded, self.loaded.pad, self._multiple)
+        special = fill_rows([e.special for e in encoded], mask.shape, fill=False)
+        with record_input(self._norm) as before:
+            encoder, decoder = compute_hidden_states(self.loaded, ids, mask)
         states = {i: state for i, state in enumerate((*encoder, *decoder)) if i in self._asked}
         del encoder, decoder
-        self._checked(states, ids.shape[1])
+        self._check_states(states, ids.shape[1])
         counts = {
             "texts": len(encoded) + without,
             "truncated_texts": sum(e.cut > 0 for e in encoded),
@@ -244,23 +229,35 @@ class TextSource(Source):
         for (side, step), choices in self._layouts().items():
             read, added = ids, special
             if side:  # the decoder reads the start token first, which belongs to no text
-                read = shifted(self.loaded, ids)
+                read = shift_right(self.loaded, ids)
                 added = np.concatenate([np.ones_like(special[:, :1]), special[:, :-1]], axis=1)
             counted = mask & ~added if self.special_tokens == "drop" else mask
-            join = stacked if self.pooling and self.pooling.least else mixed
+            join = stack_layers if self.pooling and self.pooling.least else average_layers
             hidden = {c.label: before[-1] if c.before_norm else join(states, c.states) for c in choices}
             if step is None:  # one text at a time: nothing is padding
                 counted = np.ones(states[choices[0].states[0]].shape[:2], dtype=bool)
                 added = np.zeros_like(counted)
             elif step > 1:
-                counted, added = merged(counted, step), ~merged(mask & ~added, step)
+                counted, added = merge_mask(counted, step), ~merge_mask(mask & ~added, step)
             named = read if step == 1 and not self._spelled else None
             if self.pooling is None:
                 layers, rows = token_rows(hidden, encoded, named, added, counted)
             else:
-                layers, rows = pooled_rows(hidden, encoded, named, counted, self.pooling, self.token_weights)
+                layers, rows = pool_rows(hidden, encoded, named, counted, self.pooling, self.token_weights)
             yield Batch(layers, rows, counts)
             counts = {}
+
+    def estimate_rows(self, *, rows: int, types: int, units: int) -> tuple[int, int]:
+        """Estimate the rows and the token types of a layer from the tokens of the first texts."""
+        texts = list(islice(self.corpus, _COUNTED_TEXTS))
+        count = self.total or len(texts)
+        if self.pooling is not None:
+            return count, 0
+        encoded = encode(self.loaded, texts, self.max_length)
+        kept = [e.tokens[~e.special] if self.special_tokens == "drop" else e.tokens for e in encoded]
+        tokens, share = [int(t) for some in kept for t in some], count / max(len(texts), 1)
+        # New types become rarer with the length of a text, about as its square root (Heaps' law).
+        return round(len(tokens) * share), round(len(set(tokens)) * max(share, 1.0) ** 0.5)
 
     def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
         """The text of token types, None where rows are pooled."""
@@ -273,7 +270,7 @@ class TextSource(Source):
         if self.pooling is not None:
             return f"one for each text ({self.pooling.name})"
         tokens = f"tokens of {type(self.loaded.tokenizer).__name__}"
-        odd = [self._names[i] for i, step in sorted(self._strides.items()) if step != 1]
+        odd = [self._names[i] for i, step in sorted(self._tokens_per_row.items()) if step != 1]
         if self._spelled:
             return f"{tokens}, spelled in characters, so that they have no token types"
         return tokens + (f", and in layers {', '.join(odd)} several of them, without token types" if odd else "")
@@ -282,22 +279,14 @@ class TextSource(Source):
         """Plain data for provenance."""
         model = self.loaded.model
         return {
-            "kind": "model",
-            "modality": "text",
+            **self.loaded.describe(),
             "rows_are": self._rows_are(),
-            "model": self.loaded.name,
-            "revision": self.loaded.revision,
-            "class": type(model).__name__,
             "hooks": self.loaded.hooks,
-            "softdecay": self.loaded.softdecay,
-            "parameters": sum(p.numel() for p in model.parameters()),
             "dtype": str(model.dtype).removeprefix("torch."),
-            "device": self.loaded.device,
             "states": len(self._names),
             "layers_are": getattr(model, "layers_are", None),
             "layers": list(self.layers),
             "width": self.width,
-            "files": self.loaded.files,
             "pooling": self.pooling.name if self.pooling else None,
             "token_weights": self.token_weights.describe() if self.token_weights else None,
             "special_tokens": self.special_tokens,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError
 from isotrope.sources.corpora.corpus import Corpus
 from isotrope.sources.models.load import Loaded
-from isotrope.sources.text.tokenize import encode, limit
+from isotrope.sources.text.tokenize import encode, resolve_max_length
 from isotrope.storage.files import read_arrays, write_arrays
 
 #: Arora et al.'s a, beside which frequencies count.
@@ -104,7 +104,7 @@ def sif_weights(
 ) -> TokenWeights:
     """The SIF weights of a model's tokens as a text has them, with those that the tokenizer adds to each."""
     counts = np.zeros(vocabulary(loaded), np.int64)
-    longest, texts = limit(loaded, max_length), iter(corpus)
+    longest, texts = resolve_max_length(loaded, max_length), iter(corpus)
     while window := list(islice(texts, _TEXTS)):
         for encoded in encode(loaded, window, longest):
             np.add.at(counts, encoded.tokens, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,10 @@ from isotrope.sources.models.load import Loaded
 LONGEST = 512
 
 
+#: Tokens, of the first text and padding, that are enough to see which hidden states there are, and how long.
+_PROBE = 16
+
+
 class Encoded(NamedTuple):
     """One text as token ids (t,), which of them the tokenizer added, and how many were cut off.
 
@@ -27,6 +31,17 @@ class Encoded(NamedTuple):
     tokens: NDArray[np.int64]
     special: NDArray[np.bool_]
     cut: int
+
+
+def tokenize_first(
+    loaded: Loaded, texts: Iterable[Text], max_length: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Ids and mask of the beginning of the first text that has tokens, to see which hidden states there are."""
+    for text in texts:
+        for e in encode(loaded, [text], max_length):
+            some = e._replace(tokens=e.tokens[: _PROBE // 2])
+            return pad_texts([some], loaded.pad, _PROBE if max_length >= _PROBE else 1)
+    raise InputError(f"no text has a token for the tokenizer of {loaded.name}; give a text that it can read.")
 
 
 def encode(loaded: Loaded, texts: Sequence[Text], max_length: int) -> list[Encoded]:
@@ -46,9 +61,9 @@ def encode(loaded: Loaded, texts: Sequence[Text], max_length: int) -> list[Encod
     return found
 
 
-def limit(loaded: Loaded, asked: int | None) -> int:
+def resolve_max_length(loaded: Loaded, asked: int | None) -> int:
     """Tokens at which texts are cut: what was asked for, within what the model takes."""
-    takes = [getattr(loaded.tokenizer, "model_max_length", None), _places(loaded.model)]
+    takes = [getattr(loaded.tokenizer, "model_max_length", None), _count_positions(loaded.model)]
     most = min((t for t in takes if isinstance(t, int) and 0 < t < 10**6), default=10**6)
     if asked is None:
         return min(most, LONGEST)
@@ -58,7 +73,7 @@ def limit(loaded: Loaded, asked: int | None) -> int:
     return asked
 
 
-def _places(model: Any) -> int | None:
+def _count_positions(model: Any) -> int | None:
     """How many tokens a model has positions for, None where it says nothing."""
     total = getattr(model.config, "max_position_embeddings", None)
     if not isinstance(total, int):
@@ -70,15 +85,15 @@ def _places(model: Any) -> int | None:
     return total
 
 
-def padded(encoded: list[Encoded], pad: int, multiple: int = 1) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def pad_texts(encoded: list[Encoded], pad: int, multiple: int = 1) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Ids (b, t) or (b, t, c) padded on the right, t a multiple of a number, and the mask (b, t) of what is not."""
     longest = max(len(e.tokens) for e in encoded)
     shape = (len(encoded), -(-longest // multiple) * multiple)
-    ids = filled([e.tokens for e in encoded], (*shape, *encoded[0].tokens.shape[1:]), fill=pad)
-    return ids, filled([np.ones(len(e.tokens), dtype=bool) for e in encoded], shape, fill=False)
+    ids = fill_rows([e.tokens for e in encoded], (*shape, *encoded[0].tokens.shape[1:]), fill=pad)
+    return ids, fill_rows([np.ones(len(e.tokens), dtype=bool) for e in encoded], shape, fill=False)
 
 
-def filled(parts: list[NDArray[Any]], shape: tuple[int, ...], fill: Any) -> NDArray[Any]:
+def fill_rows(parts: list[NDArray[Any]], shape: tuple[int, ...], fill: Any) -> NDArray[Any]:
     out = np.full(shape, fill, dtype=parts[0].dtype)
     for row, part in zip(out, parts, strict=True):
         row[: len(part)] = part

@@ -104,7 +104,7 @@ class _Rows:
 
 
 @contextmanager
-def _opened(path: Path, member: zipfile.ZipInfo) -> Iterator[Any]:
+def _open_member(path: Path, member: zipfile.ZipInfo) -> Iterator[Any]:
     """A member, without reading the list of all members again, which is slow where there are thousands of them."""
     with path.open("rb") as raw:
         _seek_data(member, raw)
@@ -114,11 +114,11 @@ def _opened(path: Path, member: zipfile.ZipInfo) -> Iterator[Any]:
 
 @contextmanager
 def _inflating(path: Path, member: zipfile.ZipInfo) -> Iterator[_Rows]:
-    with _opened(path, member) as file:
+    with _open_member(path, member) as file:
         shape, _, dtype = npy_header(file)
         yield _Rows(file, shape, dtype)
 
 
 def _inflate(path: Path, member: zipfile.ZipInfo) -> AbstractContextManager[NDArray[Any]]:
-    with _opened(path, member) as file:
+    with _open_member(path, member) as file:
         return nullcontext(npy.read_array(file, allow_pickle=False))

@@ -24,11 +24,11 @@ def is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def decoded(name: str, row: int, texts: Any, width: int | None = None) -> NDArray[np.float32]:
+def decode_rows(name: str, row: int, texts: Any, width: int | None = None) -> NDArray[np.float32]:
     """The numbers (m, width) of an arrow array of texts whose first row is number `row`; without a width that of it.
 
     >>> import pyarrow as pa
-    >>> decoded("x", 0, pa.array(["AACAPwAAAEA=", "AAAAAAAAAMA="]))
+    >>> decode_rows("x", 0, pa.array(["AACAPwAAAEA=", "AAAAAAAAAMA="]))
     array([[ 1.,  2.],
            [ 0., -2.]], dtype=float32)
     """

@@ -59,7 +59,7 @@ def _system(url: str) -> tuple[Any, str]:
         return system, str(path)
 
 
-def files_of(url: str, endings: tuple[str, ...]) -> list[str]:
+def list_remote_files(url: str, endings: tuple[str, ...]) -> list[str]:
     """The file itself, or those with such endings in a folder, in the order of their names."""
     system, path = _system(url)
     with readable(mask_secrets(url)):
@@ -71,7 +71,7 @@ def files_of(url: str, endings: tuple[str, ...]) -> list[str]:
     return [str(system.unstrip_protocol(name)) for name in names]
 
 
-def facts_of(url: str) -> dict[str, Any]:
+def describe_remote(url: str) -> dict[str, Any]:
     """URL, size and a key of a remote file that changes with it, where the file system has one."""
     system, path = _system(url)
     with readable(mask_secrets(url)):
@@ -93,7 +93,7 @@ def open_url(
             from isotrope.sources.vectors.table_files import open_parquet
 
             return open_parquet(RemoteFile(shown, partial(system.open, path, "rb")), column, group_by)
-        return opener(copied(url), column, group_by)
+        return opener(download(url), column, group_by)
 
 
 class RemoteFile:
@@ -144,7 +144,7 @@ def _folder() -> Path:
 
 
 @cache
-def copied(url: str) -> Path:
+def download(url: str) -> Path:
     """A copy of a remote file or folder on this machine, made once and gone with this process."""
     system, path = _system(url)
     with readable(mask_secrets(url)):
@@ -158,15 +158,15 @@ def copied(url: str) -> Path:
     return target
 
 
-def told_by_url(facts: Callable[[], dict[str, Any]], here: Path, url: str) -> dict[str, Any]:
+def describe_url(facts: Callable[[], dict[str, Any]], here: Path, url: str) -> dict[str, Any]:
     """What is recorded of a copy, under the name of what it is a copy of."""
 
-    def renamed(value: Any) -> Any:
+    def replace_name(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: renamed(one) for key, one in value.items()}
+            return {key: replace_name(one) for key, one in value.items()}
         if isinstance(value, list):
-            return [renamed(one) for one in value]
+            return [replace_name(one) for one in value]
         return value.replace(str(here), mask_secrets(url).rstrip("/")) if isinstance(value, str) else value
 
-    found: dict[str, Any] = renamed(facts())
+    found: dict[str, Any] = replace_name(facts())
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -176,3 +177,27 @@ def _widen_bfloat16(bits: NDArray[Any]) -> NDArray[np.float32]:
     array([ 1., -2.], dtype=float32)
     """
     return (bits.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+
+
+def memory_block(data: Any) -> Block:
+    """The rows of an array or a tensor in memory."""
+    torch = sys.modules.get("torch")  # a tensor can only exist where torch is imported already
+    if torch is not None and isinstance(data, torch.Tensor):
+        dtype = str(data.dtype).removeprefix("torch.")
+        return entry_block("the tensor", Entry(tuple(data.shape), dtype, partial(_tensor_rows, data.detach())))
+    if isinstance(data, np.ma.MaskedArray):
+        raise InputError("got a masked array, expected plain numbers: call filled(np.nan), or remove the masked rows.")
+    if not isinstance(data, np.ndarray):
+        raise InputError(
+            f"got an object of type {type(data).__name__}, expected a numpy array, a torch tensor, a path "
+            "or a list of paths: convert it first, for example with np.asarray."
+        )
+    return entry_block("the array", Entry(data.shape, dtype_label(data.dtype), partial(nullcontext, data)))
+
+
+def _tensor_rows(tensor: Any) -> AbstractContextManager[NDArray[Any]]:
+    """The tensor as an array in memory; numpy has no bfloat16, so that goes by its bits."""
+    import torch
+
+    bits = tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor
+    return nullcontext(bits.numpy(force=True))

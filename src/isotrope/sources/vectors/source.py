@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from isotrope.compute.arrays import is_tensor
 from isotrope.errors import InputError
 from isotrope.layers import Layer
 from isotrope.sources.batch import Batch, Rows
@@ -23,9 +19,9 @@ from isotrope.sources.source import Source
 from isotrope.sources.vectors.archives import open_npz
 from isotrope.sources.vectors.array_files import open_hdf5, open_npy, open_safetensors, refuse_names
 from isotrope.sources.vectors.other_columns import join_columns
-from isotrope.sources.vectors.remote import facts_of, files_of, is_url, open_url
-from isotrope.sources.vectors.row_blocks import NARROW, Block, Entry, Piece, dtype_label, entry_block, readable
-from isotrope.sources.vectors.stores.address import FAISS_ENDING, parse, shown
+from isotrope.sources.vectors.remote import describe_remote, is_url, list_remote_files, open_url
+from isotrope.sources.vectors.row_blocks import NARROW, Block, Piece, memory_block, readable
+from isotrope.sources.vectors.stores.address import FAISS_ENDING, format_address, parse
 from isotrope.sources.vectors.stores.store import Store, open_store
 from isotrope.sources.vectors.table_files import open_ipc, open_parquet
 from isotrope.sources.vectors.unreadable_files import refuse_choice, whole_files
@@ -61,10 +57,13 @@ _SHARD_BATCHES = 16
 class ArraySource(Source):
     """Rows (n, d) of an array, a torch tensor, a file, a folder of files or a store, or of a list of these, in order.
 
-    column: the array of a npz, safetensors or HDF5 file, or the column of a parquet or arrow file or of a store.
-    group_by: a column, or an array of integers in the same file, whose values become the rows' groups.
-    batch_rows: rows per batch, by default about 4 MiB of float32. exact: float64 whatever is stored. bad_files: "stop"
-    at a file that cannot be read, or "skip" it; `left_out` then says why, by path.
+    Args:
+        data: The array, tensor, path or address, or a list of paths.
+        column: The array of a npz, safetensors or HDF5 file, or the column of a parquet or arrow file or of a store.
+        group_by: A column, or an array of integers in the same file, whose values become the rows' groups.
+        batch_rows: Rows per batch, by default about 4 MiB of float32.
+        exact: Whether rows are float64 whatever is stored.
+        bad_files: "stop" at a file that cannot be read, or "skip" it; `left_out` then says why, by path.
 
     >>> source = ArraySource(np.arange(6, dtype=np.float16).reshape(3, 2), batch_rows=2)
     >>> source.width, source.total
@@ -92,10 +91,11 @@ class ArraySource(Source):
             raise InputError(f"batch_rows is {batch_rows}, expected at least 1: leave it out for the default.")
         self.column = column
         self.group_by = group_by
-        self.paths = _paths(data)
+        self.paths = _list_paths(data)
         self._stores: dict[str, Store] = {}
         if self.paths is None:
-            self._blocks = [_memory_block(data, column, group_by)]
+            refuse_names("an array in memory", column, group_by)
+            self._blocks = [memory_block(data)]
         else:
             self._blocks, self.left_out = whole_files(self.paths, self._open, bad_files)
             self.paths = [path for path in self.paths if path not in self.left_out]
@@ -155,11 +155,16 @@ class ArraySource(Source):
             "width": self.width,
             "dtype": ", ".join(sorted({block.dtype for block in self._blocks})),
             "files": [
-                dict(self._stores[path].facts) if path in self._stores else _facts(path) for path in self.paths or []
+                dict(self._stores[path].facts) if path in self._stores else _describe_file(path)
+                for path in self.paths or []
             ],
             "column": self.column,
             "group_by": self.group_by,
-            **({"left_out": {shown(path): why for path, why in self.left_out.items()}} if self.left_out else {}),
+            **(
+                {"left_out": {format_address(path): why for path, why in self.left_out.items()}}
+                if self.left_out
+                else {}
+            ),
         }
 
     def _open(self, given: str) -> list[Block]:
@@ -172,7 +177,7 @@ class ArraySource(Source):
         for block in self._blocks:
             if start < block.rows:
                 with readable(block.name):
-                    yield from _counted(block, start, self.batch_rows)
+                    yield from _check_count(block, start, self.batch_rows)
             start = max(start - block.rows, 0)
 
     def _join(self, parts: Sequence[Piece]) -> Piece:
@@ -192,7 +197,7 @@ def default_rows(width: int) -> int:
     return min(_MAX_BATCH_ROWS, max(_MIN_BATCH_ROWS, _BATCH_BYTES // (4 * width)))
 
 
-def _counted(block: Block, start: int, size: int) -> Iterator[Piece]:
+def _check_count(block: Block, start: int, size: int) -> Iterator[Piece]:
     """The pieces of a block, refused where a damaged or changed file has not the rows that it announced."""
     row = start
     for piece in block.pieces(start, size):
@@ -225,20 +230,20 @@ def _regroup(pieces: Iterable[Piece], size: int) -> Iterator[list[Piece]]:
         yield parts
 
 
-def _paths(data: Any) -> list[str] | None:
+def _list_paths(data: Any) -> list[str] | None:
     """The files that `data` names, as given, folders replaced by their usable files; None for an array."""
     if isinstance(data, (str, os.PathLike)):
-        return _files(os.fspath(data))
+        return _list_files(os.fspath(data))
     if isinstance(data, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in data):
         if not data:
             raise InputError("the list of files is empty, expected at least one path: name a file or folder.")
-        return [file for path in data for file in _files(os.fspath(path))]
+        return [file for path in data for file in _list_files(os.fspath(path))]
     return None
 
 
-def _files(path: str) -> list[str]:
+def _list_files(path: str) -> list[str]:
     if is_url(path):
-        return files_of(path, tuple(OPENERS))
+        return list_remote_files(path, tuple(OPENERS))
     if not os.path.isdir(path):
         return [path]
     with readable(path):
@@ -249,8 +254,8 @@ def _files(path: str) -> list[str]:
     return files
 
 
-def _facts(path: str) -> dict[str, Any]:
-    return facts_of(path) if is_url(path) else describe_file(path)
+def _describe_file(path: str) -> dict[str, Any]:
+    return describe_remote(path) if is_url(path) else describe_file(path)
 
 
 def _suffix(path: str) -> str:
@@ -284,26 +289,3 @@ def _common_width(blocks: Sequence[Block]) -> int:
                 "expected the same width in all files: leave out those that do not belong."
             )
     return first.width
-
-
-def _memory_block(data: Any, column: str | None, group_by: str | None) -> Block:
-    refuse_names("an array in memory", column, group_by)
-    if is_tensor(data):
-        dtype = str(data.dtype).removeprefix("torch.")
-        return entry_block("the tensor", Entry(tuple(data.shape), dtype, partial(_tensor_rows, data.detach())))
-    if isinstance(data, np.ma.MaskedArray):
-        raise InputError("got a masked array, expected plain numbers: call filled(np.nan), or remove the masked rows.")
-    if not isinstance(data, np.ndarray):
-        raise InputError(
-            f"got an object of type {type(data).__name__}, expected a numpy array, a torch tensor, a path "
-            "or a list of paths: convert it first, for example with np.asarray."
-        )
-    return entry_block("the array", Entry(data.shape, dtype_label(data.dtype), partial(nullcontext, data)))
-
-
-def _tensor_rows(tensor: Any) -> AbstractContextManager[NDArray[Any]]:
-    """The tensor as an array in memory; numpy has no bfloat16, so that goes by its bits."""
-    import torch
-
-    bits = tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor
-    return nullcontext(bits.numpy(force=True))

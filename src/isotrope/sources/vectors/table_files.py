@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.sources.groups import Groups, shorten_label
-from isotrope.sources.vectors.base64_columns import DTYPE, FIELD, decoded, is_text
+from isotrope.sources.vectors.base64_columns import DTYPE, FIELD, decode_rows, is_text
 from isotrope.sources.vectors.other_columns import table_columns
 from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix, listing, pick
 
@@ -37,7 +37,7 @@ def open_parquet(path: Any, column: str | None, group_by: str | None) -> list[Bl
     """The list column of a parquet file, a path or one that is remote, read by row groups in batches."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(_begun(path)) as file:
+    with pq.ParquetFile(_start_reader(path)) as file:
         schema, rows = file.schema_arrow, file.metadata.num_rows
     column = choose_column(path, schema, column, group_by)
     batches = partial(_parquet_batches, path, _columns(column, group_by), group_by)
@@ -61,7 +61,7 @@ def open_ipc(path: Path, column: str | None, group_by: str | None) -> list[Block
     return [replace(found, columns=partial(table_columns, schema, column, batches))]
 
 
-def _begun(path: Any) -> Any:
+def _start_reader(path: Any) -> Any:
     """A path as it is, a remote file opened."""
     begin = getattr(path, "begin", None)
     return path if begin is None else begin()
@@ -124,9 +124,9 @@ def column_block(path: Any, schema: Any, rows: int, column: str, group_by: str |
     kind = schema.field(column).type
     if is_text(kind):
         first = _first_row(column, batches)
-        width = 0 if first is None else decoded(name, 0, first).shape[1]
+        width = 0 if first is None else decode_rows(name, 0, first).shape[1]
         check_matrix(name, (rows, width), DTYPE)
-        return Block(name, rows, width, DTYPE, partial(_pieces, name, column, group_by, width, decoded, batches))
+        return Block(name, rows, width, DTYPE, partial(_pieces, name, column, group_by, width, decode_rows, batches))
     if _is_list(kind.value_type):
         raise InputError(
             f"{name} holds {kind}, expected one list of numbers in each row: "
@@ -153,7 +153,7 @@ def _first_row(column: str, batches: _Batches) -> Any | None:
     """The first row of a column as an array of one, None where there is none."""
     for _, batch in batches(0, 1):
         if batch.num_rows:
-            return _validated(batch, column).column(column).slice(0, 1)
+            return _validate(batch, column).column(column).slice(0, 1)
     return None
 
 
@@ -164,14 +164,14 @@ def _pieces(
     for row, batch in batches(start, size):
         if row + batch.num_rows <= start:
             continue
-        _validated(batch, *columns)
+        _validate(batch, *columns)
         for low in range(max(start - row, 0), batch.num_rows, size):
             part = batch.slice(low, size)
             values = read(name, row + low, part.column(column), width)
             yield values, None if group_by is None else _groups(part.column(group_by))
 
 
-def _validated(batch: Any, *columns: str) -> Any:
+def _validate(batch: Any, *columns: str) -> Any:
     """The batch, its offsets checked: arrow trusts those of a damaged file and would read outside of it."""
     for column in columns:
         batch.column(column).validate(full=True)
@@ -241,7 +241,7 @@ def _parquet_batches(
 
     # A label that repeats is kept once, not once for each row. Other types than text are read as ever.
     repeated = [] if labels is None else [labels]
-    with pq.ParquetFile(_begun(path), read_dictionary=repeated, **_PARQUET_STREAMING) as file:
+    with pq.ParquetFile(_start_reader(path), read_dictionary=repeated, **_PARQUET_STREAMING) as file:
         groups = range(file.num_row_groups)
         ends = np.cumsum([file.metadata.row_group(group).num_rows for group in groups])
         first = int(np.searchsorted(ends, start, side="right"))

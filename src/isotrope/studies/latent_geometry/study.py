@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from isotrope.errors import InputError
 from isotrope.finetuning.glue import evaluate_glue, load_pretrained
 from isotrope.finetuning.settings import Training
+from isotrope.sources import EMBEDDED
 from isotrope.sources.corpora.corpus import open_corpus
-from isotrope.sources.models.load import EMBEDDED, Loaded
+from isotrope.sources.models.load import Loaded
 from isotrope.studies.finetuning_plan import FineTuning
 from isotrope.studies.latent_geometry.changed_models import (
     CHECKPOINT,

@@ -9,9 +9,9 @@ import numpy as np
 
 from isotrope.layers import Layer
 from isotrope.sources.corpora.corpus import Text
-from isotrope.sources.models.hidden_states import hidden_states
+from isotrope.sources.models.hidden_states import compute_hidden_states
 from isotrope.sources.models.load import Loaded
-from isotrope.sources.text.tokenize import encode, padded
+from isotrope.sources.text.tokenize import encode, pad_texts
 
 _PROBE = "A norm gives what it gives."
 
@@ -44,8 +44,8 @@ def find_layer_norms(loaded: Loaded) -> dict[Layer, LayerNorm]:
     norms = [m for m in loaded.model.modules() if "norm" in type(m).__name__.lower() and hasattr(m, "weight")]
     hooks = [m.register_forward_hook(lambda module, _, out: outputs.append((module, out))) for m in norms]
     try:
-        ids, mask = padded(encode(loaded, [Text(0, _PROBE)], 64), loaded.pad)
-        encoder, decoder = hidden_states(loaded, ids, mask)
+        ids, mask = pad_texts(encode(loaded, [Text(0, _PROBE)], 64), loaded.pad)
+        encoder, decoder = compute_hidden_states(loaded, ids, mask)
     finally:
         for hook in hooks:
             hook.remove()

@@ -8,7 +8,7 @@ from typing import Any
 from isotrope.finetuning.glue import evaluate_glue
 from isotrope.finetuning.result import GlueEvaluation
 from isotrope.finetuning.settings import ALPHAS, METHODS
-from isotrope.sources.models.load import EMBEDDED
+from isotrope.sources import EMBEDDED
 from isotrope.studies.finetuning_plan import FineTuning
 from isotrope.studies.options import Options, to_file_name
 from isotrope.studies.result import Claim, Table

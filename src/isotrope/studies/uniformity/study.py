@@ -19,7 +19,7 @@ from isotrope.evaluation.treatments import OWN, RAW, parse_treatments
 from isotrope.finetuning.settings import Training
 from isotrope.measures import get
 from isotrope.runs.saved_statistics import saved_summary
-from isotrope.sources.models.load import EMBEDDED
+from isotrope.sources import EMBEDDED
 from isotrope.sources.text.encoder import Encoder
 from isotrope.studies.figures import run_figures
 from isotrope.studies.finetuning_plan import FineTuning

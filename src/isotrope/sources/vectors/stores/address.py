@@ -81,7 +81,7 @@ def parse(text: str) -> Address | None:
     return Address("faiss", text, None, mask_secrets(text)) if text.lower().endswith(FAISS_ENDING) else None
 
 
-def shown(text: str) -> str:
+def format_address(text: str) -> str:
     """An address or a path, without secrets."""
     try:
         return str(parse(text) or mask_secrets(text))

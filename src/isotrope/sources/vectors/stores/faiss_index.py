@@ -15,7 +15,7 @@ from isotrope.errors import InputError, StoreError
 from isotrope.sources.vectors.array_files import refuse_names
 from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix
 from isotrope.sources.vectors.stores.address import Address
-from isotrope.sources.vectors.stores.store import Records, package, told
+from isotrope.sources.vectors.stores.store import Records, name_store_in_errors, package
 from isotrope.sources.vectors.trial_process import refuse_fatal
 from isotrope.storage.files import remove_leftovers_of, write_atomically
 from isotrope.storage.locks import reserve_path
@@ -52,7 +52,7 @@ class FaissVectors:
 
     def records(self, size: int) -> Records:
         """Ids (m,), and vectors; where the ids are the rows' numbers, None."""
-        with told(self.address):
+        with name_store_in_errors(self.address):
             opened = _open(self.address.place)
             for low in range(0, self.block.rows, size):
                 ids = None if opened.ids is None else opened.ids[low : low + size]
@@ -134,7 +134,7 @@ def open_faiss(address: Address, column: str | None, group_by: str | None) -> Fa
 
 
 def _pieces(address: Address, rows: int, start: int, size: int) -> Iterator[Piece]:
-    with told(address):
+    with name_store_in_errors(address):
         opened = _open(address.place)
         for low in range(start, rows, size):
             yield opened.vectors(low, min(low + size, rows)), None

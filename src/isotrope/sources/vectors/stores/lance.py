@@ -17,7 +17,14 @@ import numpy as np
 from isotrope.errors import InputError, IsotropeError, StoreError
 from isotrope.sources.vectors.row_blocks import Block
 from isotrope.sources.vectors.stores.address import Address
-from isotrope.sources.vectors.stores.store import Records, choose_name, package, refuse_changed, refuse_empty, told
+from isotrope.sources.vectors.stores.store import (
+    Records,
+    choose_name,
+    name_store_in_errors,
+    package,
+    refuse_changed,
+    refuse_empty,
+)
 from isotrope.sources.vectors.table_files import choose_column, column_block, list_matrix
 
 #: Rows that are read at a time where each brings a label along.
@@ -55,7 +62,7 @@ class LanceColumn:
 
     def target(self, address: Address, column: str | None, width: int) -> LanceTarget:
         """A new table with all other columns of this one; column: the new name of the repaired one."""
-        with told(address, "opened"):
+        with name_store_in_errors(address, "opened"):
             if not _is_new(address) and address.named in _tables(_connect(address)):
                 raise StoreError(f"{address} is there already, and is never written over; name a new table.")
             schema = _connect(self.address).open_table(self.table).schema
@@ -97,7 +104,10 @@ class LanceTarget:
                 refused.append(error)
                 raise
 
-        with told(self.address, "written"), _removed_on_failure(Path(self.address.place) if new else None):
+        with (
+            name_store_in_errors(self.address, "written"),
+            _remove_on_failure(Path(self.address.place) if new else None),
+        ):
             database = _connect(self.address, new=True)
             table = database.create_table(beside, schema=first.schema)  # refused where another has made it meanwhile
             try:
@@ -137,7 +147,7 @@ def open_lancedb(address: Address, column: str | None, group_by: str | None) -> 
     table = database.open_table(name)
     schema, version = table.schema, int(table.version)
     column = choose_column(str(address), schema, column, group_by)
-    left_out = table.count_rows(f"{_quoted(column)} IS NULL")
+    left_out = table.count_rows(f"{_quote(column)} IS NULL")
     rows = table.count_rows() - left_out
     refuse_empty(f"{address} [{column}]", rows, left_out)
     wanted = [column] if group_by is None else [column, group_by]
@@ -153,14 +163,14 @@ def _batches(
     size: int,
 ) -> Iterator[tuple[int, Any]]:  # fmt: skip
     """Record batches from row `start` on; given: the column without which rows do not count."""
-    with told(address):
+    with name_store_in_errors(address):
         table = _connect(address).open_table(name)
         table.checkout(version)
         query = table.search().offset(start)
         if columns is not None:
             query = query.select(columns)
         if given is not None:
-            query = query.where(f"{_quoted(given)} IS NOT NULL")
+            query = query.where(f"{_quote(given)} IS NOT NULL")
         row = start
         for batch in query.to_batches(size):
             yield row, batch
@@ -179,7 +189,7 @@ def _is_new(address: Address) -> bool:
 
 
 @contextmanager
-def _removed_on_failure(folder: Path | None) -> Iterator[None]:
+def _remove_on_failure(folder: Path | None) -> Iterator[None]:
     """Leave no empty folder behind where nothing could be written into it."""
     try:
         yield
@@ -209,7 +219,7 @@ def _tables(database: Any) -> list[str]:
         page = database.list_tables(page_token=page.page_token)
 
 
-def _quoted(column: str) -> str:
+def _quote(column: str) -> str:
     """A column's name as LanceDB's filters take it."""
     if "`" in column:
         raise InputError(f"the column {column!r} has a ` in its name, which LanceDB cannot filter by; rename it.")

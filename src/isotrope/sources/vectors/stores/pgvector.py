@@ -15,7 +15,7 @@ from isotrope.sources.groups import HASH_DIGITS, LONGEST_LABEL, Groups
 from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix, listing, pick
 from isotrope.sources.vectors.stores.address import Address
 from isotrope.sources.vectors.stores.pgvector_format import DTYPES, keys_of, vectors_of
-from isotrope.sources.vectors.stores.store import Records, package, refuse_changed, refuse_empty, told
+from isotrope.sources.vectors.stores.store import Records, name_store_in_errors, package, refuse_changed, refuse_empty
 
 if TYPE_CHECKING:
     from isotrope.sources.vectors.stores.pgvector_target import PgTarget
@@ -150,7 +150,7 @@ def _rows(
         sql.Literal(start),
     )
     row = start
-    with told(address), connection(address) as server:
+    with name_store_in_errors(address), connection(address) as server:
         for setting in () if relation.key else _AS_THEY_LIE:
             server.execute(sql.SQL("SET LOCAL {} = off").format(sql.Identifier(setting)))
         with server.cursor("isotrope", binary=True) as cursor:

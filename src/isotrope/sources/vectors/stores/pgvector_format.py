@@ -43,7 +43,7 @@ def keys_of(rows: Sequence[Sequence[Any]]) -> NDArray[Any]:
     return np.frombuffer(b"".join(place + version for _, place, version in rows), KEYS)
 
 
-def copied(keys: NDArray[Any], vectors: NDArray[Any]) -> bytes:
+def format_rows(keys: NDArray[Any], vectors: NDArray[Any]) -> bytes:
     """Rows (place, version, vector) as COPY takes them: a count of fields, then each behind its length."""
     rows, width = vectors.shape
     form = np.dtype(

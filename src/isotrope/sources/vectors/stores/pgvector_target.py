@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from isotrope.errors import InputError, StoreError
 from isotrope.sources.vectors.stores.address import Address
 from isotrope.sources.vectors.stores.pgvector import Relation, connection, find_relation
-from isotrope.sources.vectors.stores.pgvector_format import COPY_END, COPY_HEAD, copied
-from isotrope.sources.vectors.stores.store import Records, told
+from isotrope.sources.vectors.stores.pgvector_format import COPY_END, COPY_HEAD, format_rows
+from isotrope.sources.vectors.stores.store import Records, name_store_in_errors
 
 if TYPE_CHECKING:
     from isotrope.sources.vectors.stores.pgvector import PgColumn
@@ -52,7 +52,7 @@ class PgTarget:
         table = sql.Identifier(self.relation.schema, self.relation.name)
         kind = sql.SQL("{}({})").format(sql.Identifier(self.relation.home, "vector"), sql.Literal(self.width))
         rows = 0
-        with told(self.address, "written"), connection(self.address, write=True) as server:
+        with name_store_in_errors(self.address, "written"), connection(self.address, write=True) as server:
             server.execute(
                 sql.SQL("CREATE TEMP TABLE isotrope_rows (place tid, version xid, vector {}) ON COMMIT DROP").format(
                     kind
@@ -61,13 +61,13 @@ class PgTarget:
             with server.cursor().copy("COPY isotrope_rows FROM STDIN (FORMAT BINARY)") as copy:
                 copy.write(COPY_HEAD)
                 for keys, vectors in records:
-                    copy.write(copied(keys, vectors))
+                    copy.write(format_rows(keys, vectors))
                     rows += len(vectors)
                 copy.write(COPY_END)
             server.execute(sql.SQL("SET LOCAL lock_timeout = {}").format(sql.Literal(_LOCK_PATIENCE)))
             server.execute(sql.SQL("ALTER TABLE ONLY {} ADD COLUMN {} {}").format(table, new, kind))
             if find_relation(server, self.address).file != self.relation.file:
-                raise self._changed("it was laid out anew, as by CLUSTER or VACUUM FULL")
+                raise self._build_error("it was laid out anew, as by CLUSTER or VACUUM FULL")
             filled = server.execute(
                 sql.SQL(
                     "UPDATE ONLY {} AS t SET {} = r.vector FROM isotrope_rows r "
@@ -78,9 +78,9 @@ class PgTarget:
                 sql.SQL("SELECT count(*) FROM ONLY {} WHERE {} IS NOT NULL AND {} IS NULL").format(table, old, new)
             ).fetchone()
             if filled != rows or missed:
-                raise self._changed(f"{rows - filled + missed:,} rows")
+                raise self._build_error(f"{rows - filled + missed:,} rows")
 
-    def _changed(self, how: str) -> StoreError:
+    def _build_error(self, how: str) -> StoreError:
         return StoreError(
             f"{self.address} was changed while its vectors were repaired ({how}); "
             "nothing was written: run again when it is at rest."
@@ -90,7 +90,7 @@ class PgTarget:
 def new_column(source: PgColumn, address: Address, column: str | None, width: int) -> PgTarget:
     """The column that repaired vectors go to; refused where it is there, or the table is another."""
     name = column or f"{source.column}_repaired"
-    with told(address, "opened"), connection(address) as server:
+    with name_store_in_errors(address, "opened"), connection(address) as server:
         relation = find_relation(server, address)
         triggers = _triggers(server, relation)
     if relation.identity != source.relation.identity or relation.kind != "r":

@@ -19,7 +19,14 @@ from isotrope.sources.groups import Groups
 from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix
 from isotrope.sources.vectors.stores.address import Address
 from isotrope.sources.vectors.stores.qdrant_folder import points_alone
-from isotrope.sources.vectors.stores.store import Records, choose_name, package, refuse_changed, refuse_empty, told
+from isotrope.sources.vectors.stores.store import (
+    Records,
+    choose_name,
+    name_store_in_errors,
+    package,
+    refuse_changed,
+    refuse_empty,
+)
 
 #: Seconds that a request may take, and points and numbers that one carries at most: numbers of a few megabytes.
 _PATIENCE, _PAGE, _NUMBERS = 20, 1024, 1 << 18
@@ -64,7 +71,7 @@ class QdrantVectors:
 
     def target(self, address: Address, column: str | None, width: int) -> QdrantTarget:
         """A new collection with the ids, payloads and the distance of this one; column: the name of its vectors."""
-        with told(address, "opened"), _client(address, new=True) as client:
+        with name_store_in_errors(address, "opened"), _client(address, new=True) as client:
             if client.collection_exists(address.named):
                 raise StoreError(f"{address} is there already, and is never written over; name a new collection.")
         return QdrantTarget(address, self.vector if column is None else column, self.distance, width)
@@ -89,7 +96,7 @@ class QdrantTarget:
         models = package("qdrant_client.models", "writing to Qdrant")
         params = models.VectorParams(size=self.width, distance=models.Distance(self.distance))
         name = self.address.named
-        with told(self.address, "written"), _client(self.address, new=True) as client:
+        with name_store_in_errors(self.address, "written"), _client(self.address, new=True) as client:
             with points_alone(self.address.place):  # a folder may hold points of that name which it does not list
                 client.create_collection(name, vectors_config={self.vector: params} if self.vector else params)
             try:
@@ -183,7 +190,7 @@ def _pages(
     address: Address, collection: str, vector: str, rows: int, payload: bool | list[str], start: int, size: int
 ) -> Iterator[list[Any]]:
     """Points from number `start` on, by id, `size` at a time; those before are passed over without their vectors."""
-    with told(address), _client(address) as client:
+    with name_store_in_errors(address), _client(address) as client:
         place, row = None, 0
         while row < start:
             points, place = client.scroll(

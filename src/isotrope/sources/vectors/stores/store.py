@@ -70,7 +70,7 @@ def open_store(address: Address, column: str | None = None, group_by: str | None
     module, function = _OPENERS[address.kind]
     opener: Callable[[Address, str | None, str | None], Store]
     opener = getattr(import_module(f"isotrope.sources.vectors.stores.{module}"), function)
-    with told(address):
+    with name_store_in_errors(address):
         return opener(address, column, group_by)
 
 
@@ -83,7 +83,7 @@ def package(name: str, what: str) -> Any:
 
 
 @contextmanager
-def told(address: Address, what: str = "read") -> Iterator[None]:
+def name_store_in_errors(address: Address, what: str = "read") -> Iterator[None]:
     """Turn whatever a store's library raises into one sentence without secrets."""
     try:
         yield
