@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError, StoreError
 from isotrope.formats.facts import check_facts
+from isotrope.formats.json import format_json, to_plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,12 +152,12 @@ class Findings:
             "rows": self.rows,
             "source": self.source,
             "provenance": self.provenance,
-            "readings": [_plain(asdict(r)) for r in self.readings],
+            "readings": [to_plain(asdict(r)) for r in self.readings],
         }
 
     def to_json(self) -> str:
         """The same as one JSON document."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        return format_json(self.to_dict())
 
     def plot(self, measure: str, *, group: str | None = None, ax: Axes | None = None) -> Axes:
         """A measure over the layers with its 95 % interval and null, as matplotlib's Axes, in `ax` where it is given.
@@ -300,10 +301,6 @@ def _listed(readings: list[Reading]) -> str:
     names = list(dict.fromkeys(r.measure for r in readings if math.isfinite(r.value) and r.layer is not None))
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return (", ".join(names[:8]) or "nothing") + more
-
-
-def _plain(reading: dict[str, Any]) -> dict[str, Any]:
-    return {k: None if k in _NUMBERS and not math.isfinite(v) else v for k, v in reading.items()}
 
 
 def _floats(reading: Mapping[str, Any]) -> dict[str, Any]:

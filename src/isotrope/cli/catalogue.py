@@ -19,11 +19,9 @@ def catalogue(
 
     chosen = list(MEASURES) if name is None else select(name) if name in GROUPS else [get(name)]
     if json:
-        import json as library
+        from isotrope.cli.output import print_json
 
-        from isotrope.cli.output import echo_json
-
-        echo_json(library.dumps([record(m) for m in chosen], indent=1, ensure_ascii=False))
+        print_json([record(m) for m in chosen])
     elif len(chosen) == 1:
         _show_one(chosen[0])
     else:

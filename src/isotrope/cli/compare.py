@@ -33,7 +33,7 @@ def compare(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say what changed between runs, by how much, and whether beyond its interval."""
-    from isotrope.cli.output import echo, echo_json
+    from isotrope.cli.output import echo, print_json
     from isotrope.runs.comparison import compare as compared
     from isotrope.runs.run import Run
 
@@ -43,7 +43,6 @@ def compare(
     if html is not None:
         _write(runs, html, align, quiet=json)
     if json:
-        import json as library
         from dataclasses import asdict
 
         document = {
@@ -53,10 +52,10 @@ def compare(
                 {"run": str(folder), **asdict(some.alignment)} for folder, some in zip(runs[1:], whole, strict=True)
             ],
             "changes": [
-                {"run": str(folder), **_plain(c)} for folder, some in zip(runs[1:], pairs, strict=True) for c in some
+                {"run": str(folder), **_describe(c)} for folder, some in zip(runs[1:], pairs, strict=True) for c in some
             ],
         }
-        echo_json(library.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(document)
         return
     for folder, other, changes, some in zip(runs[1:], found[1:], pairs, whole, strict=True):
         _show(f"{runs[0]} -> {folder}", found[0], other, changes, some.alignment)
@@ -101,15 +100,15 @@ def _label(layer: str, run: Findings) -> str:
     return layer
 
 
-def _plain(c: Change) -> dict[str, Any]:
-    numbers = {"before": c.before, "after": c.after, "difference": c.difference}
-    clean = {k: v if math.isfinite(v) else None for k, v in numbers.items()}
+def _describe(c: Change) -> dict[str, Any]:
     return {
         "layer": c.layer,
         "other_layer": c.other_layer,
         "measure": c.measure,
         "group": c.group,
-        **clean,
+        "before": c.before,
+        "after": c.after,
+        "difference": c.difference,
         "beyond": c.beyond,
         "note": c.note,
     }

@@ -31,7 +31,7 @@ def figure(
     if list_:
         _list(json=json)
         return
-    from isotrope.cli.output import echo, echo_json
+    from isotrope.cli.output import echo, print_json
     from isotrope.cli.terminal import Bar
     from isotrope.errors import InputError
     from isotrope.figures.draw import caption, find, opened, refuse_file, render, save
@@ -46,13 +46,11 @@ def figure(
         made = render(record, data)
         save(made, output)
     if json:
-        import json as library
-
         width, height = made.get_size_inches()
         size = {"width_inches": float(width), "height_inches": float(height)}
         of = {"layer": data.layer if record.layer else None, "file": str(output), "caption": caption(record, data)}
         document = {**record.to_dict(), **size, **of}
-        echo_json(library.dumps(document, indent=1, ensure_ascii=False))
+        print_json(document)
         return
     echo(f"{output}: {caption(record, data)}")
 
@@ -62,11 +60,9 @@ def _list(*, json: bool) -> None:
 
     known = sorted(FIGURES, key=lambda record: record.name)
     if json:
-        import json as library
+        from isotrope.cli.output import print_json
 
-        from isotrope.cli.output import echo_json
-
-        echo_json(library.dumps([record.to_dict() for record in known], indent=1, ensure_ascii=False))
+        print_json([record.to_dict() for record in known])
         return
     from rich.text import Text
 

@@ -26,7 +26,7 @@ from isotrope.cli.report import report
 from isotrope.cli.scan import scan
 from isotrope.cli.study import study
 from isotrope.errors import IsotropeError
-from isotrope.formats.printable import escape_controls, escape_line
+from isotrope.formats.printable import escape_controls
 from isotrope.storage.redaction import masked
 
 app = typer.Typer(
@@ -129,12 +129,12 @@ def _wants_traceback() -> bool:
 
 def _leave(code: int, sentence: str) -> NoReturn:
     """Print why, and end; while an error is handled, with its traceback where it is asked for."""
-    from isotrope.cli.output import echo
+    from isotrope.cli.output import echo, print_problem
 
     with suppress(OSError):
         if _wants_traceback():
             echo(masked(traceback.format_exc(), sys.argv).rstrip(), err=True)
-        echo(f"isotrope: {escape_line(masked(sentence, sys.argv))}", err=True)
+        print_problem(masked(sentence, sys.argv))
     sys.exit(code)
 
 

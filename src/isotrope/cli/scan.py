@@ -49,7 +49,7 @@ def scan(
     from isotrope.cli.inputs import make_folder_name, offer_vectors, resolve_input
     from isotrope.cli.interrupts import advise_on_run, advise_when_stopped
     from isotrope.cli.next_step import next_command
-    from isotrope.cli.output import echo, echo_json
+    from isotrope.cli.output import echo, print_json
     from isotrope.cli.result_folder import fresh_folder
     from isotrope.cli.terminal import Bar, show_findings, show_plan
     from isotrope.errors import InputError
@@ -103,7 +103,7 @@ def scan(
         show_plan(replace(estimate, engine=where.engine), json=json)
         return
     if json:
-        echo_json(findings.to_json())
+        print_json(findings.to_dict())
     else:
         show_findings(findings, folder)
         assert folder is not None

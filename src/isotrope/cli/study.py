@@ -187,9 +187,9 @@ def _run(run: Callable[..., Any], name: str, asked: Keywords, more: Keywords, *,
     """
     from isotrope.cli.evaluate.text import listed
     from isotrope.cli.interrupts import advise_on_folder, advise_when_stopped
-    from isotrope.cli.output import echo, echo_json
+    from isotrope.cli.output import echo, print_json
     from isotrope.cli.result_folder import fresh_folder
-    from isotrope.cli.terminal import Bar, warnings_told
+    from isotrope.cli.terminal import Bar, print_warnings
     from isotrope.errors import InputError
 
     given = asked | more
@@ -201,14 +201,12 @@ def _run(run: Callable[..., Any], name: str, asked: Keywords, more: Keywords, *,
     folder = output or fresh_folder("isotrope-studies", name)
     chosen = listed(models) if isinstance(models, str) else models or []
     advise = advise_when_stopped(lambda: advise_on_folder(folder, *_KEPT, *(f"*/{name}" for name in _KEPT)))
-    with advise, Bar(quiet=json) as bar, warnings_told():
+    with advise, Bar(quiet=json) as bar, print_warnings():
         found = run(output=folder, models=chosen, progress=bar, say=None if json else _say, **given)
     studies = found if isinstance(found, list) else [found]
     if json:
-        import json as library
-
         data = [one.to_dict() for one in studies]
-        echo_json(library.dumps(data[0] if not isinstance(found, list) else {"studies": data}, allow_nan=False))
+        print_json(data[0] if not isinstance(found, list) else {"studies": data})
         return
     for one in studies:
         _show(one)

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from isotrope.cli.output import console, echo_json, warn
+from isotrope.cli.output import console, print_json, print_problem
 from isotrope.cli.tables import Column, print_table
 from isotrope.formats.printable import escape_line
 
@@ -81,13 +81,13 @@ class Bar:
 
 
 @contextmanager
-def warnings_told() -> Iterator[None]:
-    """What is warned of inside, as sentences on standard error."""
+def print_warnings() -> Iterator[None]:
+    """Print the warnings inside as sentences on standard error."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
     for text in dict.fromkeys(str(w.message) for w in caught if w.category is UserWarning):
-        warn(text)
+        print_problem(f"{text.rstrip('.')}.")
 
 
 def number(value: float, *, sign: bool = False) -> str:
@@ -260,10 +260,9 @@ def _undefined(findings: Findings) -> list[str]:
 def show_plan(plan: Plan, *, json: bool) -> None:
     """What a scan would cost."""
     if json:
-        import json as library
         from dataclasses import asdict
 
-        echo_json(library.dumps(asdict(plan)))
+        print_json(asdict(plan))
         return
     from isotrope.readings.cost import duration
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from isotrope.evaluation.significance import Compared, corrected
 
@@ -50,8 +48,3 @@ def point_differences(found: Mapping[str, Mapping[str, Mapping[str, Compared]]])
         )
         for label, d in zip(labels, corrected(values), strict=True)
     ]
-
-
-def plain(row: Any) -> dict[str, Any]:
-    """A row of a table without NaN: what is undefined is None."""
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(row).items()}

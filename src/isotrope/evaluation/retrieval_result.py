@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from isotrope.evaluation.differences import PointDifference, plain
+from isotrope.evaluation.differences import PointDifference
+from isotrope.formats.json import format_json, to_plain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,8 +71,8 @@ class RetrievalEvaluation:
     def to_dict(self) -> dict[str, Any]:
         """Plain data; what is undefined is None."""
         return {
-            "scores": [plain(score) for score in self.scores],
-            "differences": [plain(difference) for difference in self.differences],
+            "scores": [to_plain(asdict(score)) for score in self.scores],
+            "differences": [to_plain(asdict(difference)) for difference in self.differences],
             "documents": self.documents,
             "notes": list(self.notes),
             "provenance": self.provenance,
@@ -80,4 +80,4 @@ class RetrievalEvaluation:
 
     def to_json(self) -> str:
         """The same as one JSON document."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        return format_json(self.to_dict())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from isotrope.evaluation.differences import PointDifference, plain
+from isotrope.evaluation.differences import PointDifference
+from isotrope.formats.json import format_json, to_plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,12 +59,12 @@ class StsEvaluation:
         """Plain data; what is undefined is None, with its reason."""
         return {
             "protocol": self.protocol,
-            "scores": [plain(score) for score in self.scores],
-            "differences": [plain(difference) for difference in self.differences],
+            "scores": [to_plain(asdict(score)) for score in self.scores],
+            "differences": [to_plain(asdict(difference)) for difference in self.differences],
             "left_out": self.left_out,
             "provenance": self.provenance,
         }
 
     def to_json(self) -> str:
         """The same as one JSON document."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        return format_json(self.to_dict())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -10,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import StoreError
-from isotrope.evaluation.differences import plain
 from isotrope.finetuning.methods import ALSO_AGAINST, BASE, METHODS, family
 from isotrope.finetuning.runs import GlueRun, read_runs
 from isotrope.finetuning.seeds import corrected, paired, spread
 from isotrope.finetuning.tasks import TASKS
+from isotrope.formats.json import format_json, to_plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,15 +117,15 @@ class GlueEvaluation:
     def to_dict(self) -> dict[str, Any]:
         """Plain data; what is undefined is None."""
         return {
-            "scores": [plain(score) | {"values": _finite(score.values)} for score in self.scores],
-            "differences": [plain(difference) for difference in self.differences],
+            "scores": [to_plain(asdict(score)) for score in self.scores],
+            "differences": [to_plain(asdict(difference)) for difference in self.differences],
             "runs": [asdict(run) for run in self.runs],
             "provenance": self.provenance,
         }
 
     def to_json(self) -> str:
         """The same as one JSON document."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        return format_json(self.to_dict())
 
 
 def _run_row(run: GlueRun) -> Iterator[dict[str, Any]]:
@@ -216,10 +215,6 @@ def _differences(found: _Found) -> list[GlueDifference]:
         )
         for label, share, d in zip(labels, relative, corrected(values), strict=True)
     ]
-
-
-def _finite(values: Iterable[float]) -> list[float | None]:
-    return [value if math.isfinite(value) else None for value in values]
 
 
 def _best(run: GlueRun) -> float:

@@ -23,6 +23,7 @@ from isotrope.finetuning.settings import Training
 from isotrope.finetuning.task_metrics import score, task_score
 from isotrope.finetuning.tasks import Rows, Task, TaskData
 from isotrope.finetuning.token_spectra import spectra
+from isotrope.formats.json import to_plain
 from isotrope.softdecay.attach import copy_layer
 from isotrope.sources.models.load import Loaded, quiet
 
@@ -127,8 +128,8 @@ def train(
         task.name,
         method.name,
         seed,
-        {metric: _finite(value) for metric, value in scores.items()},
-        [_finite(value) for value in found.held_out],
+        {metric: to_plain(value) for metric, value in scores.items()},
+        [to_plain(value) for value in found.held_out],
         found.epoch,
         found.losses,
         found.steps,
@@ -183,7 +184,3 @@ def _scores(task: Task, said: Any, rows: Rows) -> dict[str, float]:
 def _random(seed: int, task: str, what: str) -> np.random.Generator:
     """Random numbers of a seed and a task: the same ones for all methods."""
     return np.random.default_rng([seed, zlib.crc32(f"{task} {what}".encode())])
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from isotrope.findings import Findings
+from isotrope.formats.json import to_plain
 from isotrope.report.data import document, page_data
 from isotrope.report.html import page
-from isotrope.report.packing import finite
 from isotrope.report.precompute import Progress, prepare, prepared
 from isotrope.report.tsne_maps import has_places, place
 from isotrope.runs.comparison import compare
@@ -113,9 +113,9 @@ def write_comparison(
             "other_layer": None if c.other_layer is None else str(c.other_layer),
             "measure": c.measure,
             "group": c.group,
-            "before": finite(c.before),
-            "after": finite(c.after),
-            "difference": finite(c.difference),
+            "before": to_plain(c.before),
+            "after": to_plain(c.after),
+            "difference": to_plain(c.difference),
             "beyond": c.beyond,
             "note": c.note,
         }

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from isotrope import __version__
 from isotrope.errors import InputError, StoreError
 from isotrope.findings import Findings, Reading
+from isotrope.formats.json import to_plain
 from isotrope.measures import get
 from isotrope.report import figure_data as drawn
 from isotrope.report import tokens
 from isotrope.report.attachments import beside
 from isotrope.report.headline import facts, level, numbers, said
-from isotrope.report.packing import finite
 from isotrope.report.repair_advice import repair_words
 from isotrope.verdict.thresholds import THRESHOLDS
 
@@ -110,7 +110,7 @@ def _empty(layers: int) -> dict[str, list[Any]]:
 
 
 def _plain(r: Reading) -> dict[str, Any]:
-    numbers = {name: finite(getattr(r, name)) for name in _COLUMNS}
+    numbers = {name: to_plain(getattr(r, name)) for name in _COLUMNS}
     return {"measure": r.measure, **numbers, "n": r.n, "note": r.note, "reason": r.reason}
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isotrope.findings import Findings
+from isotrope.formats.json import to_plain
 from isotrope.report.packing import counts, packed
 from isotrope.report.tokens import ranked
 
@@ -126,7 +126,5 @@ def _tried(findings: Findings) -> list[dict[str, Any]]:
     table = findings.tables.get("tried")
     if table is None:
         return []
-    return [
-        {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in line.items()}
-        for line in table.astype(object).where(table.notna(), None).to_dict("records")
-    ]
+    lines: list[dict[str, Any]] = to_plain(table.astype(object).where(table.notna(), None).to_dict("records"))
+    return lines

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 from typing import Any
 
 import numpy as np
@@ -32,11 +31,6 @@ def counts(array: NDArray[Any]) -> dict[str, str]:
     most = int(array.max()) if len(array) else 0
     kind = np.uint8 if most < 2**8 else np.uint16 if most < 2**16 else np.uint32
     return packed(np.minimum(array, 2**32 - 1).astype(kind))
-
-
-def finite(value: float) -> float | None:
-    """A number, None where there is none: JSON knows no NaN."""
-    return float(value) if math.isfinite(value) else None
 
 
 def script_json(data: Any) -> str:

@@ -10,9 +10,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from isotrope.formats.json import to_plain
 from isotrope.report.html import policy, rendered, style_sheet
 from isotrope.runs.run import inside
-from isotrope.studies.result import OUTCOMES, Drawn, Outcome, Part, Study, Table, plain
+from isotrope.studies.result import OUTCOMES, Drawn, Outcome, Part, Study, Table
 
 #: Rows of a long table that the page shows, and the most that it shows of a short one; the files hold all.
 _FIRST, _WHOLE = 10, 60
@@ -114,7 +115,7 @@ def _cell(value: Any) -> tuple[str, bool]:
     >>> _cell(0.123456), _cell(12345.6), _cell(float("nan")), _cell("raw"), _cell(-0.5)
     (('0.1235', True), ('12,346', True), ('–', True), ('raw', False), ('−0.5', True))
     """
-    value = plain(value)
+    value = to_plain(value)
     if value is None:
         return "–", True
     if isinstance(value, bool):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from isotrope.formats.json import format_json, to_plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +43,7 @@ class Table:
 
     def records(self) -> list[dict[str, Any]]:
         """Its rows as plain data, None where a number is undefined."""
-        return [{str(k): plain(v) for k, v in row.items()} for row in self.frame.to_dict("records")]
+        return [{str(k): to_plain(v) for k, v in row.items()} for row in self.frame.to_dict("records")]
 
 
 @dataclass(frozen=True)
@@ -97,26 +98,11 @@ class Study:
             "paper": self.paper,
             "settings": self.settings,
             "provenance": self.provenance,
-            "claims": [{"part": part.name} | plain(asdict(claim)) for part in self.parts for claim in part.claims],
+            "claims": [{"part": part.name} | to_plain(asdict(claim)) for part in self.parts for claim in part.claims],
             "tables": {part.name: {t.name: t.records() for t in part.tables} for part in self.parts},
             "figures": {part.name: [asdict(drawn) for drawn in part.figures] for part in self.parts if part.figures},
         }
 
     def to_json(self) -> str:
         """The same as one JSON document."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
-
-
-def plain(value: Any) -> Any:
-    """Plain data without NaN and without numpy's own numbers.
-
-    >>> plain({"a": math.nan, "b": (1, 2.5)})
-    {'a': None, 'b': [1, 2.5]}
-    """
-    if isinstance(value, Mapping):
-        return {k: plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if hasattr(value, "item") and not getattr(value, "shape", ()):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return format_json(self.to_dict())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError
+from isotrope.formats.json import format_json
 from isotrope.storage.files import write_text
 from isotrope.storage.locks import held
 from isotrope.studies.anisotropy.study import anisotropy
@@ -73,9 +73,7 @@ def all_studies(
             done.append(run(output=options.folder / name, **shared, **more))
         write_text(options.folder / "studies.html", page(done, options.folder))
         everything = {"studies": [study.to_dict() for study in done]}
-        write_text(
-            options.folder / "studies.json", json.dumps(everything, indent=1, ensure_ascii=False, allow_nan=False)
-        )
+        write_text(options.folder / "studies.json", format_json(everything))
     return done
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from isotrope.errors import StoreError
+from isotrope.formats.json import to_plain
 from isotrope.pipeline import Progress
 from isotrope.runs.run import inside
 from isotrope.storage.files import remove_leftovers, told, write_folder, write_frame, write_text
@@ -18,7 +19,7 @@ from isotrope.storage.locks import held
 from isotrope.storage.provenance import begin, provenance
 from isotrope.studies.figures import Picture, draw_all
 from isotrope.studies.page import page
-from isotrope.studies.result import Claim, Drawn, Part, Study, Table, plain
+from isotrope.studies.result import Claim, Drawn, Part, Study, Table
 
 _SETTINGS, _PART = "settings.json", "part.json"
 
@@ -86,7 +87,7 @@ def carry_out(
 
     first: called once the folder is known to be right; what it refuses leaves nothing behind.
     """
-    started, parts, wanted = begin(), [], plain(dict(settings))
+    started, parts, wanted = begin(), [], to_plain(dict(settings))
     with held(output):
         refuse(output, wanted, resume=resume)
         remove_leftovers(output, _SETTINGS, "study.*")
@@ -120,7 +121,7 @@ def _write(folder: Path, name: str, made: Made) -> None:
         index = {
             "name": name,
             "tables": [{"name": t.name, "title": t.title, "columns": list(t.frame.columns)} for t in made.tables],
-            "claims": [plain(vars(claim)) for claim in made.claims],
+            "claims": [to_plain(vars(claim)) for claim in made.claims],
             "figures": [asdict(drawn) for drawn in draw_all(made.pictures, beside)],
         }
         write_text(beside / _PART, json.dumps(index, indent=1, ensure_ascii=False))

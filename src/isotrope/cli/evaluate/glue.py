@@ -46,7 +46,7 @@ def glue(
     json: Json = False,
 ) -> None:
     """Fine-tune on tasks of GLUE plainly and by other methods, and say whether they differ beyond seeds' chance."""
-    from isotrope.cli.output import echo, echo_json
+    from isotrope.cli.output import echo, print_json
     from isotrope.errors import InputError
 
     if output is None and (show or resume):
@@ -57,12 +57,12 @@ def glue(
         found = GlueEvaluation.read(str(output))
     else:
         from isotrope.cli.interrupts import advise_on_folder, advise_when_stopped
-        from isotrope.cli.terminal import Bar, warnings_told
+        from isotrope.cli.terminal import Bar, print_warnings
         from isotrope.finetuning.glue import evaluate_glue
         from isotrope.finetuning.runs import RUNS
 
         advise = advise_when_stopped(lambda: advise_on_folder(output, f"{RUNS}/*.json"))
-        with advise, Bar(quiet=json) as bar, warnings_told():
+        with advise, Bar(quiet=json) as bar, print_warnings():
             found = evaluate_glue(
                 data=data,
                 tasks=None if tasks is None else listed(tasks),
@@ -77,7 +77,7 @@ def glue(
                 progress=bar,
             )
     if json:
-        echo_json(found.to_json())
+        print_json(found.to_dict())
         return
     _show(found)
     if output is not None and not show:

@@ -49,12 +49,12 @@ def retrieval(
 ) -> None:
     """Search documents by cosine for the answers to queries, and say whether repairs help."""
     from isotrope.cli.evaluate.result_files import refuse_result_file, write_result
-    from isotrope.cli.output import echo, echo_json
-    from isotrope.cli.terminal import Bar, warnings_told
+    from isotrope.cli.output import echo, print_json
+    from isotrope.cli.terminal import Bar, print_warnings
     from isotrope.evaluation.retrieval import evaluate_retrieval
 
     refuse_result_file(output)
-    with Bar(quiet=json) as bar, warnings_told():
+    with Bar(quiet=json) as bar, print_warnings():
         found = evaluate_retrieval(
             data=data,
             split=split,
@@ -70,7 +70,7 @@ def retrieval(
     if output is not None:
         write_result(output, found)
     if json:
-        echo_json(found.to_json())
+        print_json(found.to_dict())
         return
     _show(found)
     if output is not None:

@@ -47,12 +47,12 @@ def sts(
 ) -> None:
     """Correlate cosines of sentence pairs with what people said, and say whether repairs help."""
     from isotrope.cli.evaluate.result_files import refuse_result_file, write_result
-    from isotrope.cli.output import echo, echo_json
-    from isotrope.cli.terminal import Bar, warnings_told
+    from isotrope.cli.output import echo, print_json
+    from isotrope.cli.terminal import Bar, print_warnings
     from isotrope.evaluation.sts import evaluate_sts
 
     refuse_result_file(output)
-    with Bar(quiet=json) as bar, warnings_told():
+    with Bar(quiet=json) as bar, print_warnings():
         found = evaluate_sts(
             data=data,
             sets=None if sets is None else listed(sets),
@@ -67,7 +67,7 @@ def sts(
     if output is not None:
         write_result(output, found)
     if json:
-        echo_json(found.to_json())
+        print_json(found.to_dict())
         return
     _show(found)
     if output is not None:

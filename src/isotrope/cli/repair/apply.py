@@ -52,7 +52,7 @@ def apply(
     float32 stays float32. What is written is there whole or not at all, and nothing is written over.
     """
     from isotrope.cli.engine_text import engine_words
-    from isotrope.cli.output import console, echo_json, warn
+    from isotrope.cli.output import console, print_json, print_problem
     from isotrope.cli.terminal import Bar
     from isotrope.engines.engine import engine_of
     from isotrope.errors import InputError
@@ -102,8 +102,6 @@ def apply(
                     notes.append(f"{store.left_out:,} rows without a vector were left out")
             engine_used = engine_of(source)
     if json:
-        import json as library
-
         columns = fitted.map_.columns
         document = {
             "repair": fitted.name,
@@ -113,10 +111,10 @@ def apply(
             "notes": notes,
             "engine": engine_used,
         }
-        echo_json(library.dumps(document, indent=1, ensure_ascii=False))
+        print_json(document)
         return
     for note in notes:
-        warn(note)
+        print_problem(f"{note}.")
     console().print(
         f"{rows:,} rows of {fitted.map_.columns} columns in {where}, repaired by {fitted!r}.", soft_wrap=True
     )

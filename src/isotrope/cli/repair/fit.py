@@ -64,9 +64,9 @@ def fit(
 ) -> None:
     """Fit a repair on rows in one pass, and save it in a folder."""
     from isotrope.cli.engine_text import engine_words
-    from isotrope.cli.output import console, echo_json
+    from isotrope.cli.output import console, print_json
     from isotrope.cli.repair.facts import describe_fit, describe_repair, print_safety
-    from isotrope.cli.terminal import Bar, warnings_told
+    from isotrope.cli.terminal import Bar, print_warnings
     from isotrope.engines.engine import engine_of
     from isotrope.errors import StoreError
     from isotrope.runs.run import Run
@@ -83,22 +83,20 @@ def fit(
         remove_leftovers_of(output)
         if input is not None and Run(input).finished:
             check_unused(reading, f"the run {input!r}")
-            with warnings_told():
+            with print_warnings():
                 _fit_on_run(fitted, fit_rows, input, reading.layers)
         else:
             with Bar(quiet=json) as bar:
                 bar("opening", 0, None)
-                with open_space(input, reading, engine, precision="fast") as source, warnings_told():
+                with open_space(input, reading, engine, precision="fast") as source, print_warnings():
                     fit_rows(watched(source, lambda done, total: bar(f"reading {source.unit}", done, total)))
                     where, read = engine_of(source), source.describe()
         if normalize:
             fitted.normalizes_ = "output" if "normalize" in fitted.get_params() else "both"
         fitted.save(output)
     if json:
-        import json as library
-
         document = describe_repair(fitted) | {"output": str(output), "engine": where}
-        echo_json(library.dumps(document, indent=1, ensure_ascii=False))
+        print_json(document)
         return
     out = console()
     out.print(

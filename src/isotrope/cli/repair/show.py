@@ -43,7 +43,7 @@ def show(
     json: Json = False,
 ) -> None:
     """Show what a repair does: its gains, and every measure before and after it."""
-    from isotrope.cli.output import echo_json
+    from isotrope.cli.output import print_json
     from isotrope.cli.repair.facts import describe_repair
     from isotrope.cli.terminal import Bar
     from isotrope.repairs import Affine, load_repair, saved_summary
@@ -69,11 +69,9 @@ def show(
         if isinstance(fitted.map_, Affine) or measures is not None:
             table = before_after(fitted, measures=measures, seed=seed)
     if json:
-        import json as library
-
         document = describe_repair(fitted) | {"spectrum": None, "gains": None} | _spectrum(fitted)
         document |= {"effects": None if table is None else table.to_dict()}
-        echo_json(library.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(document)
     else:
         _print(fitted, table, folder)
 

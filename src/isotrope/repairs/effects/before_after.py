@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, Undefined
+from isotrope.formats.json import to_plain
 from isotrope.measures import Measure, get, select
 from isotrope.readings.intervals import Groups
 from isotrope.readings.layer_readings import statistic
@@ -80,8 +81,8 @@ class BeforeAfter:
             "rows": self.rows,
             "sampled": self.sampled,
             "seed": self.seed,
-            "measures": [_plain(asdict(change)) for change in self.changes],
-            "cutoffs": [_plain(asdict(cutoff)) for cutoff in self.cutoffs],
+            "measures": [to_plain(asdict(change)) for change in self.changes],
+            "cutoffs": [to_plain(asdict(cutoff)) for cutoff in self.cutoffs],
         }
 
 
@@ -275,7 +276,3 @@ def _change(
     variant: str = "definition",
 ) -> Change:
     return Change(m.name, before, after, by, n, variant, m.better, reason)
-
-
-def _plain(record: dict[str, Any]) -> dict[str, Any]:
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in record.items()}
