@@ -36,7 +36,7 @@ def advise(
     from isotrope.advice.advise import advise as ask
     from isotrope.cli.inputs import resolve_input
     from isotrope.cli.output import echo, print_json
-    from isotrope.cli.terminal import Bar, print_warnings
+    from isotrope.cli.progress import Bar, print_warnings
     from isotrope.errors import StoreError
     from isotrope.options import find_changes
 
@@ -52,7 +52,7 @@ def advise(
         return
     show(found)
     if output is not None:
-        echo(_saved(found, output))
+        echo(_describe_files(found, output))
 
 
 def _save(found: Advice, folder: Path) -> None:
@@ -70,7 +70,7 @@ def _save(found: Advice, folder: Path) -> None:
     write_folder(folder.absolute(), fill)
 
 
-def _saved(found: Advice, folder: Path) -> str:
+def _describe_files(found: Advice, folder: Path) -> str:
     if found.repair is None:
         return f"\nWritten to {folder}/advice.json; no repair is advised, so there is none."
     return f"\nWritten to {folder}/: isotrope repair show {folder}/repair says what the repair does."

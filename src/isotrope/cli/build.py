@@ -37,7 +37,7 @@ def build(
     from isotrope.advice.build import build as make
     from isotrope.cli.advise import show
     from isotrope.cli.output import echo, print_json
-    from isotrope.cli.terminal import Bar, print_warnings
+    from isotrope.cli.progress import Bar, print_warnings
 
     with Bar(quiet=json) as bar, print_warnings():
         advice = make(

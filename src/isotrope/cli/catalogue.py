@@ -21,14 +21,14 @@ def catalogue(
     if json:
         from isotrope.cli.output import print_json
 
-        print_json([record(m) for m in chosen])
+        print_json([describe_measure(m) for m in chosen])
     elif len(chosen) == 1:
         _show_one(chosen[0])
     else:
         _show_all(chosen)
 
 
-def record(m: Measure) -> dict[str, Any]:
+def describe_measure(m: Measure) -> dict[str, Any]:
     """All that there is to say about a measure, as plain data."""
     return {
         "name": m.name,
@@ -37,12 +37,12 @@ def record(m: Measure) -> dict[str, Any]:
         "group": m.group,
         "says": m.says,
         "formula": m.formula,
-        "range": _range(m),
+        "range": _format_range(m),
         "better": m.better,
         "invariant": sorted(m.invariant),
         "interval": m.estimate,
         "interval_at_n": m.estimate and m.at_n,
-        "interval_words": _interval(m),
+        "interval_words": _describe_interval(m),
         "variants": ["definition", *m.variants],
         "blind": m.blind,
         "wrong": m.wrong or None,
@@ -50,14 +50,14 @@ def record(m: Measure) -> dict[str, Any]:
     }
 
 
-def _range(m: Measure) -> str:
+def _format_range(m: Measure) -> str:
     """The range in words, for many rows of a usual width where it depends on them."""
     low, high = (round(end, 6) + 0.0 for end in m.bounds(10**9, 768))
     words = f"{low:.4g} to {high:.4g}".replace("inf", "∞")
     return f"{words} for d = 768 and endless rows" if callable(m.range) else words
 
 
-def _interval(m: Measure) -> str:
+def _describe_interval(m: Measure) -> str:
     if not m.estimate:
         return "none"
     return "95 %, over sequences" + (", of the value at this number of rows" if m.at_n else "")
@@ -73,10 +73,10 @@ def _show_one(m: Measure) -> None:
     rows = [
         ("says", m.says),
         ("formula", m.formula),
-        ("range", _range(m)),
+        ("range", _format_range(m)),
         ("better", m.better or "neither way"),
         ("unchanged by", ", ".join(sorted(m.invariant)) or "nothing"),
-        ("interval", _interval(m)),
+        ("interval", _describe_interval(m)),
         ("variants", ", ".join(["definition", *m.variants])),
         ("blind to", m.blind),
         ("known wrong", m.wrong),

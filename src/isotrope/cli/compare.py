@@ -39,7 +39,7 @@ def compare(
 
     found = [Run(folder).findings() for folder in runs]
     whole = compared(found, align)
-    pairs = [_chosen(changes, found[0], measures, layers) for changes in whole]
+    pairs = [_select_changes(changes, found[0], measures, layers) for changes in whole]
     if html is not None:
         _write(runs, html, align, quiet=json)
     if json:
@@ -65,14 +65,14 @@ def compare(
 
 def _write(runs: list[Path], html: Path, align: str | None, *, quiet: bool) -> None:
     """The runs side by side as one HTML file."""
-    from isotrope.cli.terminal import Bar
+    from isotrope.cli.progress import Bar
     from isotrope.report import write_comparison
 
     with Bar(quiet=quiet) as bar:
         write_comparison(runs, html, align=align, progress=bar)
 
 
-def _chosen(changes: list[Change], first: Findings, measures: str | None, layers: str | None) -> list[Change]:
+def _select_changes(changes: list[Change], first: Findings, measures: str | None, layers: str | None) -> list[Change]:
     """The changes of the measures and layers asked for."""
     from isotrope.errors import InputError
     from isotrope.measures import select
@@ -81,14 +81,14 @@ def _chosen(changes: list[Change], first: Findings, measures: str | None, layers
         names = {m.name for m in select(measures)}
         changes = [c for c in changes if c.measure in names]
     if layers is not None:
-        wanted = {_label(part.strip(), first) for part in layers.split(",")}
+        wanted = {_resolve_label(part.strip(), first) for part in layers.split(",")}
         changes = [c for c in changes if str(c.layer) in wanted]
     if not changes:
         raise InputError("the runs share no reading of these measures and layers; leave out --measures or --layers.")
     return changes
 
 
-def _label(layer: str, run: Findings) -> str:
+def _resolve_label(layer: str, run: Findings) -> str:
     """A layer as the run calls it; negative numbers count from the end."""
     from isotrope.errors import InputError
 
@@ -118,7 +118,7 @@ def _show(title: str, first: Findings, other: Findings, changes: list[Change], a
     """A summary, how the layers were paired, and a table of what is not the same, the surest first."""
     from isotrope.cli.output import console
     from isotrope.cli.tables import Column, print_table
-    from isotrope.cli.terminal import number
+    from isotrope.cli.terminal import format_number
     from isotrope.formats.names import is_vectors
 
     out = console()
@@ -133,13 +133,21 @@ def _show(title: str, first: Findings, other: Findings, changes: list[Change], a
     rows = []
     surest = sorted(changed, key=lambda c: (c.beyond is not True, c.beyond is None))
     for c in surest:
-        layer = _pair(c, first, other, alignment)
+        layer = _format_layers(c, first, other, alignment)
         cells = [*([layer] if layered else []), c.measure, *([c.group or "all"] if grouped else [])]
-        rows.append([*cells, number(c.before), number(c.after), number(c.difference, sign=True), words[c.beyond]])
+        rows.append(
+            [
+                *cells,
+                format_number(c.before),
+                format_number(c.after),
+                format_number(c.difference, sign=True),
+                words[c.beyond],
+            ]
+        )
     out.print(title, style="bold")
     if first.verdict.word != other.verdict.word:
         out.print(f"Verdict: {first.verdict.word} -> {other.verdict.word}.")
-    for sentence in _alignment_words(first, other, alignment):
+    for sentence in _describe_alignment(first, other, alignment):
         out.print(sentence, soft_wrap=True)
     counts = [sum(c.beyond is kind for c in changed) for kind in words]
     out.print(
@@ -155,7 +163,7 @@ def _show(title: str, first: Findings, other: Findings, changes: list[Change], a
         )
 
 
-def _pair(c: Change, first: Findings, other: Findings, alignment: Alignment) -> str:
+def _format_layers(c: Change, first: Findings, other: Findings, alignment: Alignment) -> str:
     """The layer of a change, and by depth the one that it is compared with."""
     if c.layer is None:
         return ""
@@ -163,7 +171,7 @@ def _pair(c: Change, first: Findings, other: Findings, alignment: Alignment) -> 
     return f"{one} : {two}" if alignment.by == "depth" else one
 
 
-def _alignment_words(first: Findings, other: Findings, alignment: Alignment) -> list[str]:
+def _describe_alignment(first: Findings, other: Findings, alignment: Alignment) -> list[str]:
     """How layers were paired where that is not plain, and which have no partner."""
     from isotrope.formats.names import layers_text
 

@@ -32,7 +32,7 @@ def figure(
         _list(json=json)
         return
     from isotrope.cli.output import echo, print_json
-    from isotrope.cli.terminal import Bar
+    from isotrope.cli.progress import Bar
     from isotrope.errors import InputError
     from isotrope.figures.draw import caption, find, opened, refuse_file, render, save
 

@@ -154,3 +154,9 @@ def _place_after(parameters: Mapping[str, Parameter], after: Mapping[str, str]) 
     for name, before in after.items():
         names.insert(names.index(before) + 1, name)
     return [parameters[name] for name in names]
+
+
+def print_help(context: typer.Context) -> None:
+    """Print the help of a group of commands where no command of it is named."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())

@@ -27,7 +27,7 @@ def predict(
     """Predict a GLUE average from each measure of the last layer, with the measure's known skill beside it."""
     import os
 
-    from isotrope.cli.terminal import Bar
+    from isotrope.cli.progress import Bar
     from isotrope.errors import InputError
     from isotrope.studies.latent_geometry.prediction import predict_glue
 

@@ -21,7 +21,7 @@ def report(
 ) -> None:
     """Make one HTML file that opens anywhere and asks the network for nothing."""
     from isotrope.cli.output import echo, print_json
-    from isotrope.cli.terminal import Bar
+    from isotrope.cli.progress import Bar
     from isotrope.report import write_report
 
     with Bar(quiet=json) as bar:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from isotrope.cli.options import Json, Keywords, Options, derive_options, make_space_options
+from isotrope.cli.options import Json, Keywords, Options, derive_options, make_space_options, print_help
 from isotrope.cli.predict import predict
 from isotrope.finetuning.settings import Training
 from isotrope.options import option
@@ -49,10 +49,7 @@ def _ask(names: str) -> Options:
     return Options(StudyOptions, f"{names} quick seed output resume")
 
 
-@study.callback(invoke_without_command=True)
-def _options(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+study.callback(invoke_without_command=True)(print_help)
 
 
 @study.command()
@@ -157,9 +154,9 @@ def latent_geometry(
 
 def _parse_names(text: str | None) -> list[str] | None:
     """Names with commas between; the word none for no name at all."""
-    from isotrope.cli.evaluate.text import listed
+    from isotrope.cli.evaluate.text import parse_names
 
-    return None if text is None else [] if text == "none" else listed(text)
+    return None if text is None else [] if text == "none" else parse_names(text)
 
 
 def _parse_numbers(text: str, what: str, kind: type[_Number]) -> list[_Number]:
@@ -185,11 +182,11 @@ def _run(run: Callable[..., Any], name: str, asked: Keywords, more: Keywords, *,
         more: Its other arguments.
         json: Whether to print JSON.
     """
-    from isotrope.cli.evaluate.text import listed
+    from isotrope.cli.evaluate.text import parse_names
     from isotrope.cli.interrupts import advise_on_folder, advise_when_stopped
     from isotrope.cli.output import echo, print_json
-    from isotrope.cli.result_folder import fresh_folder
-    from isotrope.cli.terminal import Bar, print_warnings
+    from isotrope.cli.progress import Bar, print_warnings
+    from isotrope.cli.result_files import name_new_folder
     from isotrope.errors import InputError
 
     given = asked | more
@@ -198,8 +195,8 @@ def _run(run: Callable[..., Any], name: str, asked: Keywords, more: Keywords, *,
         given["tasks"] = _parse_names(given["tasks"])
     if given["resume"] and output is None:
         raise InputError("there is nothing to resume without the study's folder; name it with -o.")
-    folder = output or fresh_folder("isotrope-studies", name)
-    chosen = listed(models) if isinstance(models, str) else models or []
+    folder = output or name_new_folder("isotrope-studies", name)
+    chosen = parse_names(models) if isinstance(models, str) else models or []
     advise = advise_when_stopped(lambda: advise_on_folder(folder, *_KEPT, *(f"*/{name}" for name in _KEPT)))
     with advise, Bar(quiet=json) as bar, print_warnings():
         found = run(output=folder, models=chosen, progress=bar, say=None if json else _say, **given)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli.evaluate.text import listed, points
+from isotrope.cli.evaluate.text import format_points, parse_names
 from isotrope.cli.options import ROWS, Json, Keywords, Options, derive_options
 from isotrope.finetuning.settings import Training
 from isotrope.sources.input import Input
@@ -57,7 +57,7 @@ def glue(
         found = GlueEvaluation.read(str(output))
     else:
         from isotrope.cli.interrupts import advise_on_folder, advise_when_stopped
-        from isotrope.cli.terminal import Bar, print_warnings
+        from isotrope.cli.progress import Bar, print_warnings
         from isotrope.finetuning.glue import evaluate_glue
         from isotrope.finetuning.runs import RUNS
 
@@ -65,8 +65,8 @@ def glue(
         with advise, Bar(quiet=json) as bar, print_warnings():
             found = evaluate_glue(
                 data=data,
-                tasks=None if tasks is None else listed(tasks),
-                methods=listed(methods),
+                tasks=None if tasks is None else parse_names(tasks),
+                methods=parse_names(methods),
                 alphas=_numbers(alpha),
                 seeds=seeds,
                 seed=seed,
@@ -88,7 +88,7 @@ def _numbers(text: str) -> list[float]:
     from isotrope.errors import InputError
 
     try:
-        return [float(part) for part in listed(text)]
+        return [float(part) for part in parse_names(text)]
     except ValueError:
         raise InputError(f"got --alpha {text!r}, expected numbers with commas between, such as -0.2,-0.5.") from None
 
@@ -116,7 +116,7 @@ def _show(found: GlueEvaluation) -> None:
         line = (score.task, score.metric)
         names = line if line != last else ("", "")
         last = line
-        cells = (str(score.n), points(score.mean), points(score.deviation))
+        cells = (str(score.n), format_points(score.mean), format_points(score.deviation))
         rows.append([*names, score.method, *cells, *_cells(to_base.get((*line, score.method)))])
     print_table(out, columns, rows)
     if found.differences:
@@ -135,8 +135,8 @@ def _cells(d: GlueDifference | None) -> tuple[str, str, str, str]:
     if d is None:
         return ("",) * 4
     star = "*" if d.significant else ""
-    interval = f"{points(d.low, sign=True)} to {points(d.high, sign=True)}"
-    return f"{points(d.difference, sign=True)}{star}", interval, _p(d.p), _p(d.p_corrected)
+    interval = f"{format_points(d.low, sign=True)} to {format_points(d.high, sign=True)}"
+    return f"{format_points(d.difference, sign=True)}{star}", interval, _p(d.p), _p(d.p_corrected)
 
 
 def _p(value: float) -> str:

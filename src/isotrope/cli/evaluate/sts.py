@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli.evaluate.text import changed, fitted_words, in_words, listed, points
+from isotrope.cli.evaluate.text import describe_change, describe_fit_texts, format_change, format_points, parse_names
 from isotrope.cli.options import ENGINE, Json, Keywords, derive_options, make_evaluation_options
 
 if TYPE_CHECKING:
@@ -46,17 +46,17 @@ def sts(
     json: Json = False,
 ) -> None:
     """Correlate cosines of sentence pairs with what people said, and say whether repairs help."""
-    from isotrope.cli.evaluate.result_files import refuse_result_file, write_result
     from isotrope.cli.output import echo, print_json
-    from isotrope.cli.terminal import Bar, print_warnings
+    from isotrope.cli.progress import Bar, print_warnings
+    from isotrope.cli.result_files import check_result_file, write_result
     from isotrope.evaluation.sts import evaluate_sts
 
-    refuse_result_file(output)
+    check_result_file(output)
     with Bar(quiet=json) as bar, print_warnings():
         found = evaluate_sts(
             data=data,
-            sets=None if sets is None else listed(sets),
-            repairs=listed(repair),
+            sets=None if sets is None else parse_names(sets),
+            repairs=parse_names(repair),
             fit_text=fit_text,
             protocol=protocol,
             seed=seed,
@@ -81,7 +81,7 @@ def _show(found: StsEvaluation) -> None:
 
     out = console()
     first = found.scores[0]
-    fitted = fitted_words((score.fitted_on for score in found.scores), "each set's own sentences")
+    fitted = describe_fit_texts((score.fitted_on for score in found.scores), "each set's own sentences")
     changes = {(d.set, d.repair): d for d in found.differences if d.metric == "spearman"}
     repairs = list(dict.fromkeys(score.repair for score in found.scores))
     out.print(f"{first.model}, layers {first.layers}, pooling {first.pooling}", style="bold")
@@ -92,15 +92,20 @@ def _show(found: StsEvaluation) -> None:
     by = {(score.set, score.repair): score for score in found.scores}
     for name in dict.fromkeys(score.set for score in found.scores):
         raw = by[name, repairs[0]]
-        cells = [name, f"{raw.n:,}", points(raw.spearman), f"{points(raw.low)} to {points(raw.high)}"]
+        cells = [
+            name,
+            f"{raw.n:,}",
+            format_points(raw.spearman),
+            f"{format_points(raw.low)} to {format_points(raw.high)}",
+        ]
         for repair in repairs[1:]:
-            cells.append(f"{points(by[name, repair].spearman)} {changed(changes[name, repair]):>9}")
+            cells.append(f"{format_points(by[name, repair].spearman)} {format_change(changes[name, repair]):>9}")
         rows.append(cells)
     print_table(out, columns, rows, ["bold" if cells[0] == found.scores[-1].set else None for cells in rows])
     if changes:
         out.print(_legend(found), style="dim", soft_wrap=True)
     for repair in repairs[1:]:
-        out.print(in_words(changes[found.scores[-1].set, repair]), soft_wrap=True)
+        out.print(describe_change(changes[found.scores[-1].set, repair]), soft_wrap=True)
     for line in _notes(found):
         out.print(line, style="dim", soft_wrap=True)
 

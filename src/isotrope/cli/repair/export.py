@@ -28,7 +28,7 @@ def export(
 ) -> None:
     """Write a linear repair for another library, which applies it without isotrope."""
     from isotrope.cli.output import console, print_json
-    from isotrope.cli.terminal import print_warnings
+    from isotrope.cli.progress import print_warnings
     from isotrope.integrations import KINDS
     from isotrope.integrations import export as write
     from isotrope.repairs import load_repair

@@ -63,10 +63,10 @@ def fit(
     json: Json = False,
 ) -> None:
     """Fit a repair on rows in one pass, and save it in a folder."""
-    from isotrope.cli.engine_text import engine_words
     from isotrope.cli.output import console, print_json
+    from isotrope.cli.progress import Bar, print_warnings
     from isotrope.cli.repair.facts import describe_fit, describe_repair, print_safety
-    from isotrope.cli.terminal import Bar, print_warnings
+    from isotrope.cli.terminal import describe_engine
     from isotrope.engines.engine import engine_of
     from isotrope.errors import StoreError
     from isotrope.runs.run import Run
@@ -103,7 +103,7 @@ def fit(
         f"{fitted!r} from {fitted.map_.width} to {fitted.map_.columns} columns, {describe_fit(fitted.fitted_on_)}."
     )
     print_safety(out, fitted)
-    for line in engine_words(where, read):
+    for line in describe_engine(where, read):
         out.print(line, style="dim", soft_wrap=True)
     out.print(f"Saved in {output}/: isotrope repair show {output} says what it does.")
 

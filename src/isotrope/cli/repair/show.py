@@ -44,8 +44,8 @@ def show(
 ) -> None:
     """Show what a repair does: its gains, and every measure before and after it."""
     from isotrope.cli.output import print_json
+    from isotrope.cli.progress import Bar
     from isotrope.cli.repair.facts import describe_repair
-    from isotrope.cli.terminal import Bar
     from isotrope.repairs import Affine, load_repair, saved_summary
     from isotrope.repairs.effects.before_after import before_after
     from isotrope.runs.run import Run
@@ -110,10 +110,10 @@ def _print(fitted: Repair, table: BeforeAfter | None, folder: Path) -> None:
         )
 
 
-def directions_shown(count: int, lines: int = _LINES) -> list[int]:
+def select_directions(count: int, lines: int = _LINES) -> list[int]:
     """Directions to draw: the first, the last, and ever sparser ones between.
 
-    >>> directions_shown(100, 6)
+    >>> select_directions(100, 6)
     [0, 2, 5, 15, 39, 99]
     """
     if count <= lines:
@@ -125,23 +125,23 @@ def directions_shown(count: int, lines: int = _LINES) -> list[int]:
 def _print_gains(out: Any, spectrum: list[float], gains: list[float]) -> None:
     """A line for some directions: strength before, gain, strength after, both drawn to one scale each."""
     from isotrope.cli.tables import Column, print_table
-    from isotrope.cli.terminal import bar, bar_width, number
+    from isotrope.cli.terminal import choose_bar_width, format_bar, format_number
 
     after = [strength * gain for strength, gain in zip(spectrum, gains, strict=True)]
     largest, largest_after = (max(map(abs, values), default=0.0) or 1.0 for values in (spectrum, after))
     columns = [Column("direction", right=True), Column("strength", rank=1), Column("gain", right=True), Column("after")]
-    wide, rows = bar_width(out), []
-    for i in directions_shown(len(spectrum)):
-        before = f"{number(spectrum[i]):>9} {bar(spectrum[i] / largest, wide)}"
-        changed = f"{number(after[i]):>9} {bar(abs(after[i]) / largest_after, wide)}"
-        rows.append([str(i + 1), before, f"× {number(gains[i])}", changed])
+    wide, rows = choose_bar_width(out), []
+    for i in select_directions(len(spectrum)):
+        before = f"{format_number(spectrum[i]):>9} {format_bar(spectrum[i] / largest, wide)}"
+        changed = f"{format_number(after[i]):>9} {format_bar(abs(after[i]) / largest_after, wide)}"
+        rows.append([str(i + 1), before, f"× {format_number(gains[i])}", changed])
     out.print()
     print_table(out, columns, rows)
 
 
 def _print_changes(out: Any, found: BeforeAfter) -> None:
     from isotrope.cli.tables import Column, print_table
-    from isotrope.cli.terminal import number
+    from isotrope.cli.terminal import format_number
 
     columns = [Column("measure", wraps=24), Column("before", right=True), Column("after", right=True)]
     columns += [Column("better", rank=1), Column("how", wraps=16, rank=2)]
@@ -151,7 +151,7 @@ def _print_changes(out: Any, found: BeforeAfter) -> None:
             continue
         name = c.measure if c.variant == "definition" else f"{c.measure} ({c.variant})"
         how = c.reason or (f"exact, {c.n:,} rows" if c.by == "moments" else f"{c.n:,} sampled rows")
-        rows.append([name, number(c.before), number(c.after), c.better or "", how])
+        rows.append([name, format_number(c.before), format_number(c.after), c.better or "", how])
     out.print()
     print_table(out, columns, rows)
     if without := [c for c in found.changes if math.isnan(c.before) and math.isnan(c.after)]:
@@ -161,13 +161,13 @@ def _print_changes(out: Any, found: BeforeAfter) -> None:
 
 def _print_cutoffs(out: Any, found: BeforeAfter) -> None:
     from isotrope.cli.tables import Column, print_table
-    from isotrope.cli.terminal import fixed
+    from isotrope.cli.terminal import format_fixed
 
     titles = ("old cosine cut-off", "becomes", "pairs above", "of which the same pairs")
     rows = []
     for c in found.cutoffs:
         kept = "-" if math.isnan(c.kept) else f"{c.kept:.0%}"
-        rows.append([f"{c.before:g}", fixed(c.after), f"{round(c.share * c.pairs):,}", kept])
+        rows.append([f"{c.before:g}", format_fixed(c.after), f"{round(c.share * c.pairs):,}", kept])
     out.print()
     print_table(out, [Column(title, right=True) for title in titles], rows)
     if found.cutoffs:

@@ -1,7 +1,9 @@
-"""Where an evaluation's result is written: JSON with everything, or CSV with the scores."""
+"""Where results are written: a new folder, or for an evaluation a JSON file with everything or CSV with the scores."""
 
 from __future__ import annotations
 
+from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,6 +13,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _ENDINGS = (".json", ".csv")
+
+
+def name_new_folder(parent: str, name: str) -> Path:
+    """Name a folder for results that is not taken yet, by the time, even if the clock was set back; it is not made."""
+    first = Path(parent) / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+    others = (first.with_name(f"{first.name}-{number}") for number in count(2))
+    return first if not first.exists() else next(other for other in others if not other.exists())
 
 
 class Result(Protocol):
@@ -23,8 +32,8 @@ class Result(Protocol):
         """The scores as a tidy table."""
 
 
-def refuse_result_file(path: Path | None) -> None:
-    """Refuse what cannot be written, before anything is computed."""
+def check_result_file(path: Path | None) -> None:
+    """Refuse a file that cannot be written, before anything is computed."""
     if path is None:
         return
     if path.suffix.lower() not in _ENDINGS:
