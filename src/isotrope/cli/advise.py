@@ -60,12 +60,12 @@ def _save(found: Advice, folder: Path) -> None:
     from isotrope.formats.json import format_json
     from isotrope.storage.files import write_folder, write_text
 
-    def fill(beside: Path) -> None:
-        write_text(beside / "advice.json", format_json(found.to_dict()) + "\n")
+    def fill(folder: Path) -> None:
+        write_text(folder / "advice.json", format_json(found.to_dict()) + "\n")
         if found.repair is not None:
-            found.repair.save(beside / "repair")
+            found.repair.save(folder / "repair")
         if found.token_weights is not None:
-            found.token_weights.save(beside / "token_weights.safetensors")
+            found.token_weights.save(folder / "token_weights.safetensors")
 
     write_folder(folder.absolute(), fill)
 

@@ -99,12 +99,12 @@ def _show_all(chosen: list[Measure]) -> None:
         Column("what it says", wraps=24),
     ]
     out = console()
-    rows = [[m.name, m.group or "-", m.better or "-", m.says] for m in sorted(chosen, key=_order)]
+    rows = [[m.name, m.group or "-", m.better or "-", m.says] for m in sorted(chosen, key=_find_order)]
     print_table(out, columns, rows)
     out.print("\nisotrope catalogue NAME shows one of them whole.", style="dim")
 
 
-def _order(m: Measure) -> int:
+def _find_order(m: Measure) -> int:
     from isotrope.measures import GROUPS
 
     return GROUPS.index(m.group) if m.group is not None else len(GROUPS)

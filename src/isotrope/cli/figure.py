@@ -29,7 +29,7 @@ def figure(
 ) -> None:
     """Draw a figure of a paper from a run's own data, as wide as a column or a page, for every colour vision."""
     if list_:
-        _list(json=json)
+        _print_list(json=json)
         return
     from isotrope.cli.output import echo, print_json
     from isotrope.cli.progress import Bar
@@ -55,7 +55,7 @@ def figure(
     echo(f"{output}: {caption(record, data)}")
 
 
-def _list(*, json: bool) -> None:
+def _print_list(*, json: bool) -> None:
     from isotrope.figures import FIGURES
 
     known = sorted(FIGURES, key=lambda record: record.name)

@@ -6,16 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, TypeAlias, get_origin, get_type_hints
+from typing import Annotated, Any, TypeAlias, TypeVar, get_origin, get_type_hints
 
 import typer
 
 from isotrope.engines.engine import Engine
+from isotrope.errors import InputError
 from isotrope.options import list_options
 from isotrope.sources.input import Input
 
 #: The heading that options on the rows of one space stand under.
 ROWS = "Rows"
+
+_Number = TypeVar("_Number", int, float)
 
 #: Options as keyword arguments of the function that a command calls.
 Keywords: TypeAlias = dict[str, Any]
@@ -160,3 +163,28 @@ def print_help(context: typer.Context) -> None:
     """Print the help of a group of commands where no command of it is named."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+def parse_names(text: str) -> list[str]:
+    """Parse names with commas between.
+
+    >>> parse_names("softdecay, whitening")
+    ['softdecay', 'whitening']
+    """
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def parse_numbers(text: str, what: str, kind: type[_Number]) -> list[_Number]:
+    """Parse numbers with commas between; what: the name of the option in an error.
+
+    >>> parse_numbers("0,3,-1", "the blocks", int)
+    [0, 3, -1]
+    """
+    error = InputError(f"got {what} {text!r}, expected numbers with commas between.")
+    try:
+        numbers = [kind(part) for part in parse_names(text)]
+    except ValueError:
+        raise error from None
+    if not numbers:
+        raise error
+    return numbers

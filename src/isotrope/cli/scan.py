@@ -52,7 +52,7 @@ def scan(
     from isotrope import gate
     from isotrope.cli.inputs import make_folder_name, offer_vectors, resolve_input
     from isotrope.cli.interrupts import advise_on_run, advise_when_stopped
-    from isotrope.cli.next_step import next_command
+    from isotrope.cli.next_step import suggest_command
     from isotrope.cli.output import echo, print_json
     from isotrope.cli.progress import Bar
     from isotrope.cli.result_files import name_new_folder
@@ -98,7 +98,7 @@ def scan(
     else:
         show_findings(findings, folder)
         assert folder is not None
-        echo(f"Next: {next_command(findings, reading, folder)}")
+        echo(f"Next: {suggest_command(findings, reading, folder)}")
     outcomes = [gate.check(one, findings) for one in gates]
     for outcome in outcomes:
         echo(outcome.text, err=True)

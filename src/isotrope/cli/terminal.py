@@ -125,7 +125,7 @@ def _print_chart(out: Console, findings: Findings) -> None:
         return
     shown = [(m, title) for m, title in _COLUMNS if all((r.layer, m) in by for r in cosines)]
     columns = [Column("" if is_vectors(findings) else "layer"), Column("mean cosine"), Column("95 % interval", rank=1)]
-    columns += [Column(title, right=True, rank=2 + place) for place, (_, title) in enumerate(shown)]
+    columns += [Column(title, right=True, rank=2 + index) for index, (_, title) in enumerate(shown)]
     rows = []
     for r in cosines:
         name = layer_label(findings, r.layer)

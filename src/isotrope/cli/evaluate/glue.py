@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli.evaluate.text import format_points, parse_names
-from isotrope.cli.options import ROWS, Json, Keywords, Options, derive_options
+from isotrope.cli.evaluate.text import format_points
+from isotrope.cli.options import ROWS, Json, Keywords, Options, derive_options, parse_names, parse_numbers
 from isotrope.finetuning.settings import Training
 from isotrope.sources.input import Input
 
@@ -67,7 +67,7 @@ def glue(
                 data=data,
                 tasks=None if tasks is None else parse_names(tasks),
                 methods=parse_names(methods),
-                alphas=_numbers(alpha),
+                alphas=parse_numbers(alpha, "--alpha", float),
                 seeds=seeds,
                 seed=seed,
                 output=output,
@@ -82,15 +82,6 @@ def glue(
     _show(found)
     if output is not None and not show:
         echo(f"\nResults: {output}/ (glue.json, scores.csv, differences.csv, alphas.csv, spectra.csv, runs/)")
-
-
-def _numbers(text: str) -> list[float]:
-    from isotrope.errors import InputError
-
-    try:
-        return [float(part) for part in parse_names(text)]
-    except ValueError:
-        raise InputError(f"got --alpha {text!r}, expected numbers with commas between, such as -0.2,-0.5.") from None
 
 
 def _show(found: GlueEvaluation) -> None:
@@ -117,7 +108,7 @@ def _show(found: GlueEvaluation) -> None:
         names = line if line != last else ("", "")
         last = line
         cells = (str(score.n), format_points(score.mean), format_points(score.deviation))
-        rows.append([*names, score.method, *cells, *_cells(to_base.get((*line, score.method)))])
+        rows.append([*names, score.method, *cells, *_format_cells(to_base.get((*line, score.method)))])
     print_table(out, columns, rows)
     if found.differences:
         count = sum(d.reason is None for d in found.differences)
@@ -125,25 +116,27 @@ def _show(found: GlueEvaluation) -> None:
         out.print(legend, style="dim", soft_wrap=True)
     for d in found.differences:
         if d.against != "base":
-            out.print(f"{d.task}, {d.metric}: {d.method} against {d.against}: {', '.join(_cells(d))}.", soft_wrap=True)
-    for line_of_words in _paths(found):
+            out.print(
+                f"{d.task}, {d.metric}: {d.method} against {d.against}: {', '.join(_format_cells(d))}.", soft_wrap=True
+            )
+    for line_of_words in _describe_paths(found):
         out.print(line_of_words, style="dim", soft_wrap=True)
 
 
-def _cells(d: GlueDifference | None) -> tuple[str, str, str, str]:
+def _format_cells(d: GlueDifference | None) -> tuple[str, str, str, str]:
     """A difference, its interval and p-values."""
     if d is None:
         return ("",) * 4
     star = "*" if d.significant else ""
     interval = f"{format_points(d.low, sign=True)} to {format_points(d.high, sign=True)}"
-    return f"{format_points(d.difference, sign=True)}{star}", interval, _p(d.p), _p(d.p_corrected)
+    return f"{format_points(d.difference, sign=True)}{star}", interval, _format_p(d.p), _format_p(d.p_corrected)
 
 
-def _p(value: float) -> str:
+def _format_p(value: float) -> str:
     return f"{value:.2g}" if value == value else "-"
 
 
-def _paths(found: GlueEvaluation) -> list[str]:
+def _describe_paths(found: GlueEvaluation) -> list[str]:
     """Where α went, and what became of the spectrum, by task and method."""
     lines = []
     groups: dict[tuple[str, str], list[dict[str, float]]] = {}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli.evaluate.text import describe_change, describe_fit_texts, format_change, format_points, parse_names
-from isotrope.cli.options import ENGINE, ROWS, Json, Keywords, derive_options, make_evaluation_options
+from isotrope.cli.evaluate.text import describe_change, describe_fit_texts, format_change, format_points
+from isotrope.cli.options import ENGINE, ROWS, Json, Keywords, derive_options, make_evaluation_options, parse_names
 
 if TYPE_CHECKING:
     from isotrope.evaluation.retrieval_result import RetrievalEvaluation
@@ -90,7 +90,7 @@ def _show(found: RetrievalEvaluation) -> None:
     out.print(what, style="dim", soft_wrap=True)
     changes = {(d.metric, d.repair): d for d in found.differences}
     columns = [Column("repair"), Column("nDCG@10", right=True), Column("95 % interval", right=True, rank=1)]
-    columns += [Column(heading, right=True, rank=2 + place) for place, (_, heading) in enumerate(_COLUMNS)]
+    columns += [Column(heading, right=True, rank=2 + index) for index, (_, heading) in enumerate(_COLUMNS)]
     rows = []
 
     def cell(metric: str, repair: str, value: float) -> str:

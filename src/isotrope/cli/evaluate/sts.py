@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli.evaluate.text import describe_change, describe_fit_texts, format_change, format_points, parse_names
-from isotrope.cli.options import ENGINE, Json, Keywords, derive_options, make_evaluation_options
+from isotrope.cli.evaluate.text import describe_change, describe_fit_texts, format_change, format_points
+from isotrope.cli.options import ENGINE, Json, Keywords, derive_options, make_evaluation_options, parse_names
 
 if TYPE_CHECKING:
     from isotrope.evaluation.sts_result import StsEvaluation
@@ -103,10 +103,10 @@ def _show(found: StsEvaluation) -> None:
         rows.append(cells)
     print_table(out, columns, rows, ["bold" if cells[0] == found.scores[-1].set else None for cells in rows])
     if changes:
-        out.print(_legend(found), style="dim", soft_wrap=True)
+        out.print(_describe_legend(found), style="dim", soft_wrap=True)
     for repair in repairs[1:]:
         out.print(describe_change(changes[found.scores[-1].set, repair]), soft_wrap=True)
-    for line in _notes(found):
+    for line in _describe_notes(found):
         out.print(line, style="dim", soft_wrap=True)
 
 
@@ -116,12 +116,12 @@ _SCORING = {
 }
 
 
-def _legend(found: StsEvaluation) -> str:
+def _describe_legend(found: StsEvaluation) -> str:
     count = sum(d.reason is None for d in found.differences)
     return f"* differs beyond chance: p below 0.05 after Holm's correction for {count} comparisons, Pearson's too."
 
 
-def _notes(found: StsEvaluation) -> list[str]:
+def _describe_notes(found: StsEvaluation) -> list[str]:
     """What was left out, and what is undefined."""
     lines = [
         f"left out of {name}: " + ", ".join(f"{count:,} pairs {why}" for why, count in reasons.items()) + "."

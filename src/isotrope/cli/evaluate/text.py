@@ -1,4 +1,4 @@
-"""The words that evaluations have in common: lists of names, points, and what a repair changes."""
+"""The words that evaluations have in common: points, and what a repair changes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from isotrope.evaluation.differences import PointDifference
-
-
-def parse_names(text: str) -> list[str]:
-    """What stands between commas.
-
-    >>> parse_names("softdecay, whitening")
-    ['softdecay', 'whitening']
-    """
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def format_points(value: float, *, sign: bool = False) -> str:

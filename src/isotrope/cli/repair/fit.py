@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isotrope.cli.options import ENGINE, SPACE, Json, Options, derive_options, make_space_options
-from isotrope.cli.space import check_unused, open_space, run_layer
+from isotrope.cli.space import check_unused, find_run_layer, open_space
 from isotrope.engines.engine import Engine
 from isotrope.options import find_changes, list_options, option
 from isotrope.sources.input import Input
@@ -146,7 +146,7 @@ def _fit_on_run(fitted: Repair, fit_rows: Callable[[Any], Repair], folder: str, 
     from isotrope.repairs import saved_summary
     from isotrope.repairs.linear import LinearRepair
 
-    wanted, source = run_layer(folder, layer)
+    wanted, source = find_run_layer(folder, layer)
     summary = saved_summary(folder, wanted)
     if isinstance(fitted, LinearRepair):
         fit_rows(summary)

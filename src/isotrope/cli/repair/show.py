@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isotrope.cli.options import SPACE, Json, derive_options, make_space_options
-from isotrope.cli.space import check_unused, open_space, run_layer
+from isotrope.cli.space import check_unused, find_run_layer, open_space
 from isotrope.sources.input import Input
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def show(
     table: BeforeAfter | None = None
     if input is not None and Run(input).finished:
         check_unused(reading, f"the run {input!r}")
-        summary = saved_summary(input, run_layer(input, reading.layers)[0])
+        summary = saved_summary(input, find_run_layer(input, reading.layers)[0])
         with Bar(quiet=json) as bar:
             table = before_after(fitted, summary, measures, sample=sample, seed=seed, progress=bar)
     elif (input, reading.model, reading.text, reading.vectors) != (None,) * 4:
@@ -69,14 +69,14 @@ def show(
         if isinstance(fitted.map_, Affine) or measures is not None:
             table = before_after(fitted, measures=measures, seed=seed)
     if json:
-        document = describe_repair(fitted) | {"spectrum": None, "gains": None} | _spectrum(fitted)
+        document = describe_repair(fitted) | {"spectrum": None, "gains": None} | _describe_spectrum(fitted)
         document |= {"effects": None if table is None else table.to_dict()}
         print_json(document)
     else:
         _print(fitted, table, folder)
 
 
-def _spectrum(fitted: Repair) -> dict[str, Any]:
+def _describe_spectrum(fitted: Repair) -> dict[str, Any]:
     """The strength of each direction and what it is multiplied by, where a repair has such."""
     from isotrope.repairs.linear import LinearRepair
 
@@ -96,7 +96,7 @@ def _print(fitted: Repair, table: BeforeAfter | None, folder: Path) -> None:
     out.print(title)
     out.print(describe_fit(fitted.fitted_on_), style="dim", soft_wrap=True)
     print_safety(out, fitted)
-    if spectrum := _spectrum(fitted):
+    if spectrum := _describe_spectrum(fitted):
         _print_gains(out, spectrum["spectrum"], spectrum["gains"])
     if table is None:
         out.print(f"\nWhat it does depends on each row: isotrope repair show {folder} INPUT tries it on rows.")
