@@ -25,8 +25,8 @@ Keywords: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of a command: fields of a dataclass, in `Annotated`.
+class OptionGroup:
+    """Options of a command: fields of a dataclass, for use in `Annotated`.
 
     Args:
         kind: The dataclass.
@@ -59,7 +59,7 @@ class Options:
         return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-ENGINE = Options(Engine)
+ENGINE = OptionGroup(Engine)
 
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Rows: TypeAlias = Annotated[str | None, typer.Argument(help="Vectors, a text, or a model; found out from its kind.")]
@@ -80,24 +80,24 @@ SPACE = "model revision text vectors column split pooling layers max_length batc
 _OWN_POOLING = "mean, or a sentence model's own"
 
 
-def make_space_options(names: str, **changes: Mapping[str, Any]) -> Options:
+def make_space_options(names: str, **changes: Mapping[str, Any]) -> OptionGroup:
     """Make the options on the rows of one space.
 
     Args:
         names: The fields of `Input`, in the order of `--help`.
         changes: What one command says differently from others, by the field's name.
     """
-    return Options(Input, names, ROWS, {**_SPACE, **changes})
+    return OptionGroup(Input, names, ROWS, {**_SPACE, **changes})
 
 
-def make_advice_options(names: str, **pooling: Any) -> Options:
+def make_advice_options(names: str, **pooling: Any) -> OptionGroup:
     """Make the options on the space that advice is asked on; pooling: what is said of that option."""
     layers = {"default": None, "help": "Only these, averaged, e.g. -1 or 1,-1.", "shown": "last, or a mix"}
     names = f"{names} layers pooling max_length batch_size device trust_remote_code"
     return make_space_options(names, layers=layers, pooling={"shown": _OWN_POOLING, **pooling})
 
 
-def make_evaluation_options(*, layers: Mapping[str, Any], pooling: str) -> Options:
+def make_evaluation_options(*, layers: Mapping[str, Any], pooling: str) -> OptionGroup:
     """Make the options on the space of an evaluation, where each text has one row.
 
     Args:
@@ -110,13 +110,13 @@ def make_evaluation_options(*, layers: Mapping[str, Any], pooling: str) -> Optio
         "pooling": {"help": pooling, "shown": _OWN_POOLING},
         "batch_size": _SPACE["batch_size"],
     }
-    return Options(Input, names, ROWS, changes)
+    return OptionGroup(Input, names, ROWS, changes)
 
 
 def derive_options(
     command: Callable[..., None] | None = None, *, after: Mapping[str, str] | None = None
 ) -> Callable[..., Any]:
-    """Replace each parameter of a command that is annotated with `Options` by one parameter for each option.
+    """Replace each parameter of a command that is annotated with an `OptionGroup` by one parameter for each option.
 
     The command gets an instance of the annotated dataclass, or a dictionary where it is annotated with `Keywords`.
 
@@ -128,9 +128,9 @@ def derive_options(
         return lambda function: derive_options(function, after=after)
     hints = get_type_hints(command, include_extras=True)
     parameters: dict[str, Parameter] = {}
-    groups: dict[str, tuple[Options, dict[str, Parameter]]] = {}
+    groups: dict[str, tuple[OptionGroup, dict[str, Parameter]]] = {}
     for name, parameter in signature(command).parameters.items():
-        found = [part for part in getattr(hints[name], "__metadata__", ()) if isinstance(part, Options)]
+        found = [part for part in getattr(hints[name], "__metadata__", ()) if isinstance(part, OptionGroup)]
         if found:
             groups[name] = found[0], found[0].parameters()
             parameters |= groups[name][1]

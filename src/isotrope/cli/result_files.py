@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from isotrope.errors import StoreError
 
@@ -24,6 +25,9 @@ def name_new_folder(parent: str, name: str) -> Path:
 
 class Result(Protocol):
     """An evaluation's result."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data."""
 
     def to_json(self) -> str:
         """Everything as one JSON document."""
@@ -44,10 +48,25 @@ def check_result_file(path: Path | None) -> None:
         raise StoreError(f"there is no folder {str(path.parent)!r} to write {path.name} in; make it first.")
 
 
-def write_result(path: Path, result: Result) -> None:
-    """Write a result, whole or not at all."""
+def deliver_result(result: Result, path: Path | None, show: Callable[[Any], None], *, json: bool) -> None:
+    """Write a result, whole or not at all, and print it.
+
+    Args:
+        result: The result.
+        path: The file to write, None for no file.
+        show: Prints the result for people.
+        json: Whether to print JSON instead.
+    """
+    from isotrope.cli.output import echo, print_json
     from isotrope.formats.csv import csv_text
     from isotrope.storage.files import write_text
 
-    is_json = path.suffix.lower() == ".json"
-    write_text(path, result.to_json() + "\n" if is_json else csv_text(result.to_frame()))
+    if path is not None:
+        is_json = path.suffix.lower() == ".json"
+        write_text(path, result.to_json() + "\n" if is_json else csv_text(result.to_frame()))
+    if json:
+        print_json(result.to_dict())
+        return
+    show(result)
+    if path is not None:
+        echo(f"\nWritten to {path}.")

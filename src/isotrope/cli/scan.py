@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli.options import ENGINE, Options, derive_options
+from isotrope.cli.options import ENGINE, OptionGroup, derive_options
 from isotrope.engines.engine import Engine
 from isotrope.options import ScanOptions
 from isotrope.sources.input import Input
@@ -22,9 +22,9 @@ _RUN = "Run"
 
 @derive_options(after={"corpus": "text", "measures": "layers"})
 def scan(
-    reading: Annotated[Input, Options(Input)],
+    reading: Annotated[Input, OptionGroup(Input)],
     where: Annotated[Engine, ENGINE],
-    asked: Annotated[ScanOptions, Options(ScanOptions)],
+    asked: Annotated[ScanOptions, OptionGroup(ScanOptions)],
     input: Annotated[
         str | None,
         typer.Argument(

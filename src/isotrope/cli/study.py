@@ -12,7 +12,7 @@ import typer
 from isotrope.cli.options import (
     Json,
     Keywords,
-    Options,
+    OptionGroup,
     derive_options,
     make_space_options,
     parse_names,
@@ -51,9 +51,9 @@ class StudyOptions:
 _READING = make_space_options("batch_size device")
 
 
-def _select_options(names: str) -> Options:
+def _select_options(names: str) -> OptionGroup:
     """The options with these names, and those of all studies."""
-    return Options(StudyOptions, f"{names} quick seed output resume")
+    return OptionGroup(StudyOptions, f"{names} quick seed output resume")
 
 
 study.callback(invoke_without_command=True)(print_help)
@@ -62,7 +62,7 @@ study.callback(invoke_without_command=True)(print_help)
 @study.command()
 @derive_options(after={"seeds": "tasks"})
 def uniformity(
-    training: Annotated[Keywords, Options(Training, "train_rows epochs learning_rate")],
+    training: Annotated[Keywords, OptionGroup(Training, "train_rows epochs learning_rate")],
     reading: Annotated[Keywords, _READING],
     asked: Annotated[Keywords, _select_options("models text data texts tasks")],
     seeds: Annotated[int, typer.Option(help="Seeds of fine-tuning.")] = 5,
@@ -109,7 +109,7 @@ def norm_variance(
 @study.command("all")
 @derive_options
 def all_(
-    training: Annotated[Keywords, Options(Training, "train_rows")],
+    training: Annotated[Keywords, OptionGroup(Training, "train_rows")],
     reading: Annotated[Keywords, _READING],
     asked: Annotated[Keywords, _select_options("text data tasks")],
     models: Annotated[list[str] | None, typer.Argument(help="Hub ids, folders or GGUF files.")] = None,
@@ -130,7 +130,7 @@ study.add_typer(_latent)
 @derive_options(after={"levels": "tasks", "seeds": "levels", "foreign": "seeds", "others": "foreign"})
 def latent_geometry(
     context: typer.Context,
-    training: Annotated[Keywords, Options(Training, "train_rows epochs learning_rate max_length")],
+    training: Annotated[Keywords, OptionGroup(Training, "train_rows epochs learning_rate max_length")],
     reading: Annotated[Keywords, _READING],
     asked: Annotated[Keywords, _select_options("models text data tasks")],
     levels: Annotated[

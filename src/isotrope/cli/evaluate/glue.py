@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isotrope.cli.evaluate.text import format_points
-from isotrope.cli.options import ROWS, Json, Keywords, Options, derive_options, parse_names, parse_numbers
+from isotrope.cli.options import ROWS, Json, Keywords, OptionGroup, derive_options, parse_names, parse_numbers
 from isotrope.finetuning.settings import Training
 from isotrope.sources.input import Input
 
 if TYPE_CHECKING:
     from isotrope.finetuning.result import GlueDifference, GlueEvaluation
 
-_MODEL = Options(
+_MODEL = OptionGroup(
     Input, "model revision device trust_remote_code", ROWS, {"model": {"help": "Hub id or folder.", "panel": None}}
 )
 
 
 @derive_options
 def glue(
-    training: Annotated[Keywords, Options(Training)],
+    training: Annotated[Keywords, OptionGroup(Training)],
     reading: Annotated[Keywords, _MODEL],
     data: Annotated[
         Path | None,

@@ -48,9 +48,8 @@ def retrieval(
     json: Json = False,
 ) -> None:
     """Search documents by cosine for the answers to queries, and say whether repairs help."""
-    from isotrope.cli.output import echo, print_json
     from isotrope.cli.progress import Bar, print_warnings
-    from isotrope.cli.result_files import check_result_file, write_result
+    from isotrope.cli.result_files import check_result_file, deliver_result
     from isotrope.evaluation.retrieval import evaluate_retrieval
 
     check_result_file(output)
@@ -67,14 +66,7 @@ def retrieval(
             **engine,
             progress=bar,
         )
-    if output is not None:
-        write_result(output, found)
-    if json:
-        print_json(found.to_dict())
-        return
-    _show(found)
-    if output is not None:
-        echo(f"\nWritten to {output}.")
+    deliver_result(found, output, _show, json=json)
 
 
 def _show(found: RetrievalEvaluation) -> None:

@@ -46,9 +46,8 @@ def sts(
     json: Json = False,
 ) -> None:
     """Correlate cosines of sentence pairs with what people said, and say whether repairs help."""
-    from isotrope.cli.output import echo, print_json
     from isotrope.cli.progress import Bar, print_warnings
-    from isotrope.cli.result_files import check_result_file, write_result
+    from isotrope.cli.result_files import check_result_file, deliver_result
     from isotrope.evaluation.sts import evaluate_sts
 
     check_result_file(output)
@@ -64,14 +63,7 @@ def sts(
             **engine,
             progress=bar,
         )
-    if output is not None:
-        write_result(output, found)
-    if json:
-        print_json(found.to_dict())
-        return
-    _show(found)
-    if output is not None:
-        echo(f"\nWritten to {output}.")
+    deliver_result(found, output, _show, json=json)
 
 
 def _show(found: StsEvaluation) -> None:

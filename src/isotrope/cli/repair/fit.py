@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isotrope.cli.options import ENGINE, SPACE, Json, Options, derive_options, make_space_options
+from isotrope.cli.options import ENGINE, SPACE, Json, OptionGroup, derive_options, make_space_options
 from isotrope.cli.space import check_unused, find_run_layer, open_space
 from isotrope.engines.engine import Engine
 from isotrope.options import find_changes, list_options, option
@@ -50,7 +50,7 @@ class Parameters:
 
 @derive_options
 def fit(
-    parameters: Annotated[Parameters, Options(Parameters)],
+    parameters: Annotated[Parameters, OptionGroup(Parameters)],
     reading: Annotated[Input, make_space_options(f"{SPACE} bad_files")],
     engine: Annotated[Engine, ENGINE],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to save the repair in; a new one.")],
