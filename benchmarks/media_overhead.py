@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from isotrope.pipeline import compute_findings, resolve_options
+from isotrope.pipeline import compute_findings, resolve_measures
 from isotrope.sources.media.corpus import open_media
 from isotrope.sources.media.source import MediaSource
 from isotrope.sources.models.load import Loaded
@@ -60,7 +60,7 @@ def plain(source: MediaSource) -> None:
 
 def scan(source: MediaSource, measures: str, sample: int) -> tuple[float, float]:
     """Seconds of the pass, and of the readings after it."""
-    options = resolve_options(measures, sample=sample)
+    options = resolve_measures(measures, sample=sample)
     held: list[Any] = []
     passed = seconds(lambda: held.append(source.reduce(Collection(options.wanted))))
     return passed, seconds(lambda: compute_findings(held[0], source, options, lambda *_: None))

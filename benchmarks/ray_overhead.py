@@ -19,7 +19,7 @@ import psutil
 
 from isotrope.engines.ray.source import RaySource
 from isotrope.engines.ray.workers import Workers, ray_workers
-from isotrope.pipeline import resolve_options
+from isotrope.pipeline import resolve_measures
 from isotrope.sources.input import Input
 from isotrope.statistics import Collection
 from machine import describe, seconds
@@ -65,7 +65,7 @@ def startup(count: int) -> float:
 
 def on_workers(count: int, path: Path, small: Path, rounds: int, beside: Callable[[], object]) -> list[float]:
     """Times of passes by so many workers, each after a pass of something else; everything started beforehand."""
-    options = resolve_options("moments", sample=20_000)
+    options = resolve_measures("moments", sample=20_000)
     times = []
     with ray_workers(address="local", workers=count, gpus_per_worker=0.0, skip=False) as workers:
         opened(workers, small).reduce(Collection(options.wanted))  # everything is imported
@@ -97,7 +97,7 @@ def main() -> None:
         path, small = Path(folder) / "rows.npy", Path(folder) / "small.npy"
         write_rows(path, arguments.rows, arguments.width)
         write_rows(small, max(arguments.rows // 20, 1000), arguments.width)
-        options = resolve_options("moments", sample=20_000)
+        options = resolve_measures("moments", sample=20_000)
         source = Input(vectors=str(path), precision="fast").open()
         here: list[float] = []
         cpu: list[float] = []

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.layers import Layer
-from isotrope.pipeline import resolve_options
+from isotrope.pipeline import resolve_measures
 from isotrope.report import write_report
 from isotrope.runs.run import Run
 from isotrope.scanner import scan_source
@@ -70,7 +70,7 @@ def main() -> None:
     print(describe())
     with tempfile.TemporaryDirectory() as folder:
         run = Run(Path(folder) / "run")
-        scan_source(Drawn(), resolve_options("mean_cosine,drift_norm,drift_share,isoscore,tokens"), run=run)
+        scan_source(Drawn(), resolve_measures("mean_cosine,drift_norm,drift_share,isoscore,tokens"), run=run)
         file = run.folder / "report.html"
         again = seconds(lambda: write_report(run))
         print(f"size     {file.stat().st_size / 1e6:.1f} MB (bar 10)")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from isotrope.layers import Layer
-from isotrope.pipeline import compute_findings, resolve_options
+from isotrope.pipeline import compute_findings, resolve_measures
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.models.hidden_states import compute_hidden_states
@@ -69,7 +69,7 @@ class Fixed(Source):
 
 
 def scan(source: Fixed, measures: str, sample: int) -> None:
-    options = resolve_options(measures, sample=sample)
+    options = resolve_measures(measures, sample=sample)
     collection = source.reduce(Collection(options.wanted))
     compute_findings(collection, source, options, lambda *_: None)
 

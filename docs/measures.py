@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from isotrope.cli.catalogue import record
+from isotrope.cli.catalogue import describe_measure
 from isotrope.findings import Findings, Reading
 from isotrope.measures import MEASURES, Measure
 from isotrope.runs.run import Run
@@ -23,7 +23,7 @@ _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 640, 260, 70, 20, 34, 40
 
 def page(m: Measure) -> str:
     """The page of one measure, in Markdown."""
-    facts = record(m)
+    facts = describe_measure(m)
     rows = [
         ("formula", facts["formula"]),
         ("range", facts["range"]),

@@ -15,7 +15,7 @@ import typer
 
 import isotrope
 from isotrope.cli.main import app
-from isotrope.cli.options import Keywords, Options, derive_options
+from isotrope.cli.options import Keywords, OptionGroup, derive_options
 from isotrope.cli.study import StudyOptions
 from isotrope.engines.engine import Engine
 from isotrope.errors import InputError
@@ -137,8 +137,8 @@ def test_a_command_gets_instances_and_keywords() -> None:
 
     @derive_options(after={"own": "seed"})
     def command(
-        asked: Annotated[ScanOptions, Options(ScanOptions, "seed sample")],
-        engine: Annotated[Keywords, Options(Engine, "workers", "Here", {"workers": {"help": "How many."}})],
+        asked: Annotated[ScanOptions, OptionGroup(ScanOptions, "seed sample")],
+        engine: Annotated[Keywords, OptionGroup(Engine, "workers", "Here", {"workers": {"help": "How many."}})],
         own: Annotated[str, typer.Option(help="Its own.")] = "x",
     ) -> None:
         got.extend((asked, engine, own))

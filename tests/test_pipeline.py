@@ -10,7 +10,7 @@ import pytest
 
 import isotrope
 from isotrope.errors import InputError, StoreError
-from isotrope.pipeline import resolve_options
+from isotrope.pipeline import resolve_measures
 from isotrope.runs.run import Run
 from isotrope.storage.provenance import command
 
@@ -69,7 +69,7 @@ def test_long_measuring_is_announced_and_told_step_by_step(monkeypatch: pytest.M
 
 
 def test_measures_across_layers_bring_what_they_are_made_of() -> None:
-    names = [m.name for m in resolve_options("drift_correlation_pearson").measures]
+    names = [m.name for m in resolve_measures("drift_correlation_pearson").measures]
     assert {"mean_cosine", "drift_norm"} <= set(names)
 
 

@@ -1,4 +1,8 @@
-"""Options: fields of dataclasses that carry their default and help, from which the command line is built."""
+"""Options: fields of dataclasses that carry their default and help, from which the command line is built.
+
+To add an option to `isotrope scan`, declare a field of `ScanOptions`, of `isotrope.sources.input.Input` or of
+`isotrope.engines.engine.Engine`, and name it in the signature of `isotrope.scan`; a test compares the two.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _FEWEST_LAYERS = 3
 
 
 @dataclass(frozen=True)
-class ScanOptions:
+class SelectedMeasures:
     """What a scan computes, apart from what it reads.
 
     Args:
@@ -64,7 +64,7 @@ class ScanOptions:
         return possible or list(self.measures)
 
 
-def resolve_options(measures: str | list[str] | None, *, sample: int = 20_000, seed: int = 0) -> ScanOptions:
+def resolve_measures(measures: str | list[str] | None, *, sample: int = 20_000, seed: int = 0) -> SelectedMeasures:
     """Resolve the names of measures and groups, and the statistics that they need.
 
     Args:
@@ -90,12 +90,12 @@ def resolve_options(measures: str | list[str] | None, *, sample: int = 20_000, s
         sample=sample,
         seed=seed,
     )
-    return ScanOptions(tuple(chosen), wanted, seed, frozenset(m.name for m in named))
+    return SelectedMeasures(tuple(chosen), wanted, seed, frozenset(m.name for m in named))
 
 
 def collect(
     source: Source,
-    options: ScanOptions,
+    options: SelectedMeasures,
     collection: Collection,
     *,
     save: Callable[[Collection], None] | None = None,
@@ -119,13 +119,13 @@ def collect(
     return found
 
 
-def _announce_measuring(source: Source, options: ScanOptions) -> str:
+def _announce_measuring(source: Source, options: SelectedMeasures) -> str:
     """Say what comes after the pass over the input, where it takes long."""
     after = estimate_seconds_after(options.measures, options.wanted.sample, source.width, len(source.layers))
     return f", then about {format_duration(after)} of measuring" if after > _ANNOUNCED_SECONDS else ""
 
 
-def describe_settings(source: Source, options: ScanOptions) -> dict[str, Any]:
+def describe_settings(source: Source, options: SelectedMeasures) -> dict[str, Any]:
     """Describe what the numbers depend on, apart from the source itself."""
     return {
         "layers": source.layers,
@@ -138,7 +138,7 @@ def describe_settings(source: Source, options: ScanOptions) -> dict[str, Any]:
     }
 
 
-def compute_findings(collection: Collection, source: Source, options: ScanOptions, progress: Progress) -> Findings:
+def compute_findings(collection: Collection, source: Source, options: SelectedMeasures, progress: Progress) -> Findings:
     """Compute all readings, tables and the verdict from statistics."""
     _check_rows(collection)
     nulls = Nulls()

@@ -16,11 +16,11 @@ from isotrope.errors import InputError
 from isotrope.findings import Findings
 from isotrope.pipeline import (
     Progress,
-    ScanOptions,
+    SelectedMeasures,
     collect,
     compute_findings,
     describe_settings,
-    resolve_options,
+    resolve_measures,
 )
 from isotrope.report import add_report
 from isotrope.runs import checkpoint as checkpoints
@@ -139,7 +139,7 @@ def scan(
         bad_files=bad_files,
     )
     where = Engine(engine=engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
-    options = resolve_options(measures, sample=sample, seed=seed)
+    options = resolve_measures(measures, sample=sample, seed=seed)
     check_keep(keep)
     if resume and output is None:
         raise InputError("there is nothing to resume without a run folder; name it as the output.")
@@ -152,7 +152,7 @@ def scan(
 
 def scan_source(
     source: Source,
-    options: ScanOptions,
+    options: SelectedMeasures,
     *,
     run: Run | None = None,
     resume: bool = False,

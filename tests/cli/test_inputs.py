@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from isotrope.cli.inputs import resolve_input
-from isotrope.cli.next_step import next_command
+from isotrope.cli.next_step import suggest_command
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Statement, Verdict
 from isotrope.sources.input import Input
@@ -67,7 +67,7 @@ def test_a_folder_of_folders_of_vectors_offers_one(isotrope: Command) -> None:
 )
 def test_the_next_command(level: int, word: str, reading: Input, command: str) -> None:
     findings = Findings([], verdict=Verdict(word, (Statement(level, "…", (0,)),)))
-    assert next_command(findings, reading, Path("the run")).startswith(command)
+    assert suggest_command(findings, reading, Path("the run")).startswith(command)
 
 
 def test_a_scan_ends_with_the_next_command(isotrope: Command, collapsed: Path, healthy: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isotrope.pipeline import resolve_options
+from isotrope.pipeline import resolve_measures
 from isotrope.runs.run import Run
 from isotrope.scanner import scan_source
 from isotrope.sources.batch import Rows
@@ -33,7 +33,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> KnownRun:
     names = [*HOSTILE, *(f"##word{i}" for i in range(40 - len(HOSTILE)))]
     source = KnownSource(rows, Rows(sequence, token.astype(np.int64), position, special), names)
     folder = tmp_path_factory.mktemp("known") / "run"
-    scan_source(source, resolve_options("moments,tokens,sequences", sample=20_000), run=Run(folder))
+    scan_source(source, resolve_measures("moments,tokens,sequences", sample=20_000), run=Run(folder))
     return KnownRun(folder, source)
 
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from isotrope.drawing.robust_limits import compute_robust_range, limit_axes
 from isotrope.figures import draw, save
-from isotrope.pipeline import resolve_options
+from isotrope.pipeline import resolve_measures
 from isotrope.runs.run import Run
 from isotrope.scanner import scan_source
 from isotrope.sources.batch import Rows
@@ -41,7 +41,7 @@ def massive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = ["<start>", "<new>", *(f"word{i}" for i in range(150))]
     folder = tmp_path_factory.mktemp("massive") / "run"
     scan_source(
-        KnownSource(rows, known, names), resolve_options("moments,tokens,sequences", sample=2_000), run=Run(folder)
+        KnownSource(rows, known, names), resolve_measures("moments,tokens,sequences", sample=2_000), run=Run(folder)
     )
     return folder
 

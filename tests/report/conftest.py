@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import isotrope
-from isotrope.pipeline import resolve_options
+from isotrope.pipeline import resolve_measures
 from isotrope.runs.run import Run
 from isotrope.scanner import scan_source
 from testkit.spaces import Tokens
@@ -27,7 +27,7 @@ FLAGS = (
 def tokens(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run folder of a scan of tokens, with advice and an evaluation beside it."""
     folder = tmp_path_factory.mktemp("runs") / "tokens"
-    scan_source(Tokens(), resolve_options("moments,tokens,sequences"), run=Run(folder))
+    scan_source(Tokens(), resolve_measures("moments,tokens,sequences"), run=Run(folder))
     advice = {
         "advice": "softdecay",
         "parameters": {"alpha": -0.4},

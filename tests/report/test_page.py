@@ -16,7 +16,7 @@ import pytest
 
 import isotrope
 from isotrope.measures import get
-from isotrope.pipeline import resolve_options
+from isotrope.pipeline import resolve_measures
 from isotrope.repairs import SoftDecay, Whitening
 from isotrope.repairs.linear import LinearRepair
 from isotrope.report import write_comparison
@@ -305,7 +305,7 @@ def test_layers_whose_rows_have_no_token_types(browser: Any, tmp_path: Path) -> 
                     known = replace(batch.rows, token=token)
                     yield Batch({k: batch.layers[k] for k in layers}, known, batch.counts)
 
-    scan_source(Frames(), resolve_options("moments,tokens,sequences"), run=Run(tmp_path / "frames"))
+    scan_source(Frames(), resolve_measures("moments,tokens,sequences"), run=Run(tmp_path / "frames"))
     browser.get_log("browser")
     browser.get((tmp_path / "frames" / "report.html").as_uri())
     shown = "return document.querySelector('figure[aria-label=\"Norm against variance\"]').hidden"
@@ -349,7 +349,7 @@ def test_models_of_different_depth_side_by_side(browser: Any, tmp_path: Path) ->
     """The last layers belong together, in the chart, the spectra and the table, and what has no partner is named."""
     rng = np.random.default_rng(3)
     for name, states in (("small", 3), ("large", 5)):
-        scan_source(_Deep(states, rng), resolve_options("moments"), run=Run(tmp_path / name))
+        scan_source(_Deep(states, rng), resolve_measures("moments"), run=Run(tmp_path / name))
     write_comparison([tmp_path / "small", tmp_path / "large"], tmp_path / "both.html")
     browser.get_log("browser")
     browser.get((tmp_path / "both.html").as_uri())

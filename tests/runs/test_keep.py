@@ -17,7 +17,7 @@ from isotrope.cli.main import app
 from isotrope.errors import InputError, StoreError
 from isotrope.figures import FIGURES
 from isotrope.measures import get
-from isotrope.pipeline import resolve_options
+from isotrope.pipeline import resolve_measures
 from isotrope.plan import plan
 from isotrope.repairs import saved_moments, saved_summary
 from isotrope.report import write_report
@@ -154,7 +154,7 @@ class TestCommands:
 
     def test_the_estimate_is_about_right(self, runs: Path) -> None:
         source = Input(model=str(runs / "bert"), text=str(runs / "texts.txt")).open()
-        options = resolve_options(None, sample=600)
+        options = resolve_measures(None, sample=600)
         for keep in ("none", "summary", "all"):
             estimate = plan(source, options.measures, options.wanted, keep=keep).disk
             assert 0.6 < estimate / _size(runs / keep) < 1.7, keep

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isotrope.cli.result_folder import fresh_folder
+from isotrope.cli.result_files import name_new_folder
 from isotrope.errors import StoreError
 from isotrope.repairs import Centering, saved_moments
 from isotrope.report import write_report
@@ -365,6 +365,6 @@ class TestClocks:
         monkeypatch.chdir(tmp_path)
         names = []
         for _ in range(30):
-            names.append(fresh_folder("runs", "a"))
+            names.append(name_new_folder("runs", "a"))
             names[-1].mkdir(parents=True)
         assert len(set(names)) == 30

@@ -35,45 +35,42 @@ def advise(
     """
     from isotrope.advice.advise import advise as ask
     from isotrope.cli.inputs import resolve_input
-    from isotrope.cli.output import echo, echo_json
-    from isotrope.cli.terminal import Bar, warnings_told
+    from isotrope.cli.output import echo, print_json
+    from isotrope.cli.progress import Bar, print_warnings
     from isotrope.errors import StoreError
     from isotrope.options import find_changes
 
     if output is not None and output.exists():
         raise StoreError(f"{str(output)!r} is there already, and is never written over; give a new folder with -o.")
     given = find_changes(resolve_input(input, reading))
-    with Bar(quiet=json) as bar, warnings_told():
+    with Bar(quiet=json) as bar, print_warnings():
         found = ask(**given, seed=seed, progress=bar)
     if output is not None:
         _save(found, output)
     if json:
-        import json as library
-
-        echo_json(library.dumps(found.to_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(found.to_dict())
         return
     show(found)
     if output is not None:
-        echo(_saved(found, output))
+        echo(_describe_files(found, output))
 
 
 def _save(found: Advice, folder: Path) -> None:
     """advice.json, and what it advises: a repair, token weights."""
-    import json as library
-
+    from isotrope.formats.json import format_json
     from isotrope.storage.files import write_folder, write_text
 
-    def fill(beside: Path) -> None:
-        write_text(beside / "advice.json", library.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n")
+    def fill(folder: Path) -> None:
+        write_text(folder / "advice.json", format_json(found.to_dict()) + "\n")
         if found.repair is not None:
-            found.repair.save(beside / "repair")
+            found.repair.save(folder / "repair")
         if found.token_weights is not None:
-            found.token_weights.save(beside / "token_weights.safetensors")
+            found.token_weights.save(folder / "token_weights.safetensors")
 
     write_folder(folder.absolute(), fill)
 
 
-def _saved(found: Advice, folder: Path) -> str:
+def _describe_files(found: Advice, folder: Path) -> str:
     if found.repair is None:
         return f"\nWritten to {folder}/advice.json; no repair is advised, so there is none."
     return f"\nWritten to {folder}/: isotrope repair show {folder}/repair says what the repair does."

@@ -33,14 +33,13 @@ def build(
 
     Nothing needs a label: the text says what will be embedded. The folder's README.md says what was done and measured.
     """
-    import json as library
 
     from isotrope.advice.build import build as make
     from isotrope.cli.advise import show
-    from isotrope.cli.output import echo, echo_json
-    from isotrope.cli.terminal import Bar, warnings_told
+    from isotrope.cli.output import echo, print_json
+    from isotrope.cli.progress import Bar, print_warnings
 
-    with Bar(quiet=json) as bar, warnings_told():
+    with Bar(quiet=json) as bar, print_warnings():
         advice = make(
             output,
             model=model,
@@ -52,7 +51,7 @@ def build(
             progress=bar,
         )
     if json:
-        echo_json(library.dumps(advice.to_dict() | {"folder": str(output)}, indent=1, allow_nan=False))
+        print_json(advice.to_dict() | {"folder": str(output)})
         return
     show(advice)
     echo(f'\nWritten to {output}/: SentenceTransformer("{output}") loads it; its README.md says what was done.')

@@ -19,18 +19,16 @@ def catalogue(
 
     chosen = list(MEASURES) if name is None else select(name) if name in GROUPS else [get(name)]
     if json:
-        import json as library
+        from isotrope.cli.output import print_json
 
-        from isotrope.cli.output import echo_json
-
-        echo_json(library.dumps([record(m) for m in chosen], indent=1, ensure_ascii=False))
+        print_json([describe_measure(m) for m in chosen])
     elif len(chosen) == 1:
         _show_one(chosen[0])
     else:
         _show_all(chosen)
 
 
-def record(m: Measure) -> dict[str, Any]:
+def describe_measure(m: Measure) -> dict[str, Any]:
     """All that there is to say about a measure, as plain data."""
     return {
         "name": m.name,
@@ -39,12 +37,12 @@ def record(m: Measure) -> dict[str, Any]:
         "group": m.group,
         "says": m.says,
         "formula": m.formula,
-        "range": _range(m),
+        "range": _format_range(m),
         "better": m.better,
         "invariant": sorted(m.invariant),
         "interval": m.estimate,
         "interval_at_n": m.estimate and m.at_n,
-        "interval_words": _interval(m),
+        "interval_words": _describe_interval(m),
         "variants": ["definition", *m.variants],
         "blind": m.blind,
         "wrong": m.wrong or None,
@@ -52,14 +50,14 @@ def record(m: Measure) -> dict[str, Any]:
     }
 
 
-def _range(m: Measure) -> str:
+def _format_range(m: Measure) -> str:
     """The range in words, for many rows of a usual width where it depends on them."""
     low, high = (round(end, 6) + 0.0 for end in m.bounds(10**9, 768))
     words = f"{low:.4g} to {high:.4g}".replace("inf", "∞")
     return f"{words} for d = 768 and endless rows" if callable(m.range) else words
 
 
-def _interval(m: Measure) -> str:
+def _describe_interval(m: Measure) -> str:
     if not m.estimate:
         return "none"
     return "95 %, over sequences" + (", of the value at this number of rows" if m.at_n else "")
@@ -75,10 +73,10 @@ def _show_one(m: Measure) -> None:
     rows = [
         ("says", m.says),
         ("formula", m.formula),
-        ("range", _range(m)),
+        ("range", _format_range(m)),
         ("better", m.better or "neither way"),
         ("unchanged by", ", ".join(sorted(m.invariant)) or "nothing"),
-        ("interval", _interval(m)),
+        ("interval", _describe_interval(m)),
         ("variants", ", ".join(["definition", *m.variants])),
         ("blind to", m.blind),
         ("known wrong", m.wrong),
@@ -101,12 +99,12 @@ def _show_all(chosen: list[Measure]) -> None:
         Column("what it says", wraps=24),
     ]
     out = console()
-    rows = [[m.name, m.group or "-", m.better or "-", m.says] for m in sorted(chosen, key=_order)]
+    rows = [[m.name, m.group or "-", m.better or "-", m.says] for m in sorted(chosen, key=_find_order)]
     print_table(out, columns, rows)
     out.print("\nisotrope catalogue NAME shows one of them whole.", style="dim")
 
 
-def _order(m: Measure) -> int:
+def _find_order(m: Measure) -> int:
     from isotrope.measures import GROUPS
 
     return GROUPS.index(m.group) if m.group is not None else len(GROUPS)

@@ -33,17 +33,16 @@ def compare(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say what changed between runs, by how much, and whether beyond its interval."""
-    from isotrope.cli.output import echo, echo_json
+    from isotrope.cli.output import echo, print_json
     from isotrope.runs.comparison import compare as compared
     from isotrope.runs.run import Run
 
     found = [Run(folder).findings() for folder in runs]
     whole = compared(found, align)
-    pairs = [_chosen(changes, found[0], measures, layers) for changes in whole]
+    pairs = [_select_changes(changes, found[0], measures, layers) for changes in whole]
     if html is not None:
         _write(runs, html, align, quiet=json)
     if json:
-        import json as library
         from dataclasses import asdict
 
         document = {
@@ -53,10 +52,10 @@ def compare(
                 {"run": str(folder), **asdict(some.alignment)} for folder, some in zip(runs[1:], whole, strict=True)
             ],
             "changes": [
-                {"run": str(folder), **_plain(c)} for folder, some in zip(runs[1:], pairs, strict=True) for c in some
+                {"run": str(folder), **_describe(c)} for folder, some in zip(runs[1:], pairs, strict=True) for c in some
             ],
         }
-        echo_json(library.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(document)
         return
     for folder, other, changes, some in zip(runs[1:], found[1:], pairs, whole, strict=True):
         _show(f"{runs[0]} -> {folder}", found[0], other, changes, some.alignment)
@@ -66,14 +65,14 @@ def compare(
 
 def _write(runs: list[Path], html: Path, align: str | None, *, quiet: bool) -> None:
     """The runs side by side as one HTML file."""
-    from isotrope.cli.terminal import Bar
+    from isotrope.cli.progress import Bar
     from isotrope.report import write_comparison
 
     with Bar(quiet=quiet) as bar:
         write_comparison(runs, html, align=align, progress=bar)
 
 
-def _chosen(changes: list[Change], first: Findings, measures: str | None, layers: str | None) -> list[Change]:
+def _select_changes(changes: list[Change], first: Findings, measures: str | None, layers: str | None) -> list[Change]:
     """The changes of the measures and layers asked for."""
     from isotrope.errors import InputError
     from isotrope.layers import resolve_layer
@@ -91,15 +90,15 @@ def _chosen(changes: list[Change], first: Findings, measures: str | None, layers
     return changes
 
 
-def _plain(c: Change) -> dict[str, Any]:
-    numbers = {"before": c.before, "after": c.after, "difference": c.difference}
-    clean = {k: v if math.isfinite(v) else None for k, v in numbers.items()}
+def _describe(c: Change) -> dict[str, Any]:
     return {
         "layer": c.layer,
         "other_layer": c.other_layer,
         "measure": c.measure,
         "group": c.group,
-        **clean,
+        "before": c.before,
+        "after": c.after,
+        "difference": c.difference,
         "beyond": c.beyond,
         "note": c.note,
     }
@@ -109,7 +108,7 @@ def _show(title: str, first: Findings, other: Findings, changes: list[Change], a
     """A summary, how the layers were paired, and a table of what is not the same, the surest first."""
     from isotrope.cli.output import console
     from isotrope.cli.tables import Column, print_table
-    from isotrope.cli.terminal import number
+    from isotrope.cli.terminal import format_number
     from isotrope.formats.names import is_vectors
 
     out = console()
@@ -124,13 +123,21 @@ def _show(title: str, first: Findings, other: Findings, changes: list[Change], a
     rows = []
     surest = sorted(changed, key=lambda c: (c.beyond is not True, c.beyond is None))
     for c in surest:
-        layer = _pair(c, first, other, alignment)
+        layer = _format_layers(c, first, other, alignment)
         cells = [*([layer] if layered else []), c.measure, *([c.group or "all"] if grouped else [])]
-        rows.append([*cells, number(c.before), number(c.after), number(c.difference, sign=True), words[c.beyond]])
+        rows.append(
+            [
+                *cells,
+                format_number(c.before),
+                format_number(c.after),
+                format_number(c.difference, sign=True),
+                words[c.beyond],
+            ]
+        )
     out.print(title, style="bold")
     if first.verdict.word != other.verdict.word:
         out.print(f"Verdict: {first.verdict.word} -> {other.verdict.word}.")
-    for sentence in _alignment_words(first, other, alignment):
+    for sentence in _describe_alignment(first, other, alignment):
         out.print(sentence, soft_wrap=True)
     counts = [sum(c.beyond is kind for c in changed) for kind in words]
     out.print(
@@ -146,7 +153,7 @@ def _show(title: str, first: Findings, other: Findings, changes: list[Change], a
         )
 
 
-def _pair(c: Change, first: Findings, other: Findings, alignment: Alignment) -> str:
+def _format_layers(c: Change, first: Findings, other: Findings, alignment: Alignment) -> str:
     """The layer of a change, and by depth the one that it is compared with."""
     if c.layer is None:
         return ""
@@ -154,7 +161,7 @@ def _pair(c: Change, first: Findings, other: Findings, alignment: Alignment) -> 
     return f"{one} : {two}" if alignment.by == "depth" else one
 
 
-def _alignment_words(first: Findings, other: Findings, alignment: Alignment) -> list[str]:
+def _describe_alignment(first: Findings, other: Findings, alignment: Alignment) -> list[str]:
     """How layers were paired where that is not plain, and which have no partner."""
     from isotrope.formats.names import name_layers
 

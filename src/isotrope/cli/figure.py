@@ -29,10 +29,10 @@ def figure(
 ) -> None:
     """Draw a figure of a paper from a run's own data, as wide as a column or a page, for every colour vision."""
     if list_:
-        _list(json=json)
+        _print_list(json=json)
         return
-    from isotrope.cli.output import echo, echo_json
-    from isotrope.cli.terminal import Bar
+    from isotrope.cli.output import echo, print_json
+    from isotrope.cli.progress import Bar
     from isotrope.errors import InputError
     from isotrope.figures.draw import check_file, find_figure, format_caption, open_run, render, save
 
@@ -46,8 +46,6 @@ def figure(
         made = render(record, data)
         save(made, output)
     if json:
-        import json as library
-
         width, height = made.get_size_inches()
         size = {"width_inches": float(width), "height_inches": float(height)}
         of = {
@@ -56,21 +54,19 @@ def figure(
             "caption": format_caption(record, data),
         }
         document = {**record.to_dict(), **size, **of}
-        echo_json(library.dumps(document, indent=1, ensure_ascii=False))
+        print_json(document)
         return
     echo(f"{output}: {format_caption(record, data)}")
 
 
-def _list(*, json: bool) -> None:
+def _print_list(*, json: bool) -> None:
     from isotrope.figures import FIGURES
 
     known = sorted(FIGURES, key=lambda record: record.name)
     if json:
-        import json as library
+        from isotrope.cli.output import print_json
 
-        from isotrope.cli.output import echo_json
-
-        echo_json(library.dumps([record.to_dict() for record in known], indent=1, ensure_ascii=False))
+        print_json([record.to_dict() for record in known])
         return
     from rich.text import Text
 

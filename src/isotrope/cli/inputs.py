@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from isotrope.errors import InputError
 from isotrope.sources.input import Input
@@ -43,12 +42,10 @@ def resolve_input(input: str | None, reading: Input, corpus: str | None = None) 
         raise InputError(f"{input!r} holds vectors, and vectors take no {given}; leave out --{given}.")
     if reading.model is not None and reading.text is not None:
         raise InputError(f"got a model, a text and also {input!r}; leave one out.")
-    if reading.model is not None:
-        return replace(reading, text=input)
-    if reading.text is not None:
-        return replace(reading, model=input)
-    role: dict[str, Any] = {_find_role(input): input}
-    return replace(reading, **role)
+    role = "text" if reading.model is not None else "model" if reading.text is not None else _find_role(input)
+    if role == "vectors":
+        return replace(reading, vectors=input)
+    return replace(reading, model=input) if role == "model" else replace(reading, text=input)
 
 
 def make_folder_name(reading: Input) -> str:

@@ -25,7 +25,7 @@ from isotrope.cli.report import report
 from isotrope.cli.scan import scan
 from isotrope.cli.study import study
 from isotrope.errors import IsotropeError
-from isotrope.formats.printable import escape_controls, escape_line
+from isotrope.formats.printable import escape_controls
 from isotrope.storage.redaction import mask_secrets
 from isotrope.version import __version__
 
@@ -52,7 +52,7 @@ app.add_typer(study)
 _TRACEBACK, _VARIABLE = "--traceback", "ISOTROPE_TRACEBACK"
 
 
-def _version(asked: bool) -> None:
+def _print_version(asked: bool) -> None:
     if asked:
         typer.echo(f"isotrope {__version__}")
         raise typer.Exit
@@ -61,7 +61,7 @@ def _version(asked: bool) -> None:
 @app.callback(invoke_without_command=True)
 def _options(
     context: typer.Context,
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
     traceback: bool = typer.Option(
         False, _TRACEBACK, help=f"Show where an error comes from; also behind a command, or with {_VARIABLE}=1."
     ),
@@ -74,7 +74,7 @@ def _options(
 _WrongUsage: Any = typer.BadParameter.__base__
 
 
-def _stop(number: int, _: object) -> NoReturn:
+def _raise_stopped(number: int, _: object) -> NoReturn:
     raise Stopped(number)
 
 
@@ -85,13 +85,13 @@ def main() -> None:
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, _stop)
+            signal.signal(number, _raise_stopped)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no bars still shows the words
             stream.reconfigure(errors="replace")
     warnings.formatwarning = _format_warning
     try:
-        code = app(_without_traceback(sys.argv[1:]), standalone_mode=False)
+        code = app(_remove_traceback(sys.argv[1:]), standalone_mode=False)
     except _WrongUsage as error:
         command = error.ctx.command_path if error.ctx else "isotrope"
         _leave(2, f"{error.format_message().rstrip('.')}; see {command} --help.")
@@ -107,34 +107,34 @@ def main() -> None:
     except UnicodeEncodeError as error:
         _leave(2, f"{error.object[:200]!r} holds a name that is not {error.encoding}; rename the file or folder.")
     except Exception as error:  # whatever nobody thought of
-        _leave(1, _defect(error))
+        _leave(1, _describe_defect(error))
     sys.exit(code or 0)
 
 
-def _defect(error: Exception) -> str:
+def _describe_defect(error: Exception) -> str:
     """The sentence for an error that isotrope should have foreseen."""
     what = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(".: ")
     return f"this is a defect of isotrope, not of your input ({what}); {_TRACEBACK} shows where: please report it."
 
 
-def _without_traceback(arguments: list[str]) -> list[str]:
+def _remove_traceback(arguments: list[str]) -> list[str]:
     """The arguments without the option that may stand anywhere among them."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     return [argument for argument in arguments[:end] if argument != _TRACEBACK] + arguments[end:]
 
 
 def _wants_traceback() -> bool:
-    return _without_traceback(sys.argv[1:]) != sys.argv[1:] or os.environ.get(_VARIABLE, "") not in ("", "0")
+    return _remove_traceback(sys.argv[1:]) != sys.argv[1:] or os.environ.get(_VARIABLE, "") not in ("", "0")
 
 
 def _leave(code: int, sentence: str) -> NoReturn:
     """Print why, and end; while an error is handled, with its traceback where it is asked for."""
-    from isotrope.cli.output import echo
+    from isotrope.cli.output import echo, print_problem
 
     with suppress(OSError):
         if _wants_traceback():
             echo(mask_secrets(traceback.format_exc(), sys.argv).rstrip(), err=True)
-        echo(f"isotrope: {escape_line(mask_secrets(sentence, sys.argv))}", err=True)
+        print_problem(mask_secrets(sentence, sys.argv))
     sys.exit(code)
 
 

@@ -25,7 +25,7 @@ _DEFAULT_TEXT = "python-manual"
 _UNKNOWN = ("unknown", "too few rows")
 
 
-def next_command(findings: Findings, reading: Input, folder: Path) -> str:
+def suggest_command(findings: Findings, reading: Input, folder: Path) -> str:
     """The command to type after a scan: it depends on the verdict and on what was scanned.
 
     Args:
@@ -36,7 +36,7 @@ def next_command(findings: Findings, reading: Input, folder: Path) -> str:
     >>> from isotrope.findings import Findings, Statement, Verdict
     >>> from isotrope.sources.input import Input
     >>> collapsed = Findings([], verdict=Verdict("collapsed", (Statement(3, "Collapsed.", (0,)),)))
-    >>> next_command(collapsed, Input(vectors="my rows.npy"), Path("run"))
+    >>> suggest_command(collapsed, Input(vectors="my rows.npy"), Path("run"))
     "isotrope advise 'my rows.npy'"
     """
     if findings.verdict.word in _UNKNOWN:

@@ -6,24 +6,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, TypeAlias, get_origin, get_type_hints
+from typing import Annotated, Any, TypeAlias, TypeVar, get_origin, get_type_hints
 
 import typer
 
 from isotrope.engines.engine import Engine
+from isotrope.errors import InputError
 from isotrope.options import list_options
 from isotrope.sources.input import Input
 
 #: The heading that options on the rows of one space stand under.
 ROWS = "Rows"
 
+_Number = TypeVar("_Number", int, float)
+
 #: Options as keyword arguments of the function that a command calls.
 Keywords: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of a command: fields of a dataclass, in `Annotated`.
+class OptionGroup:
+    """Options of a command: fields of a dataclass, for use in `Annotated`.
 
     Args:
         kind: The dataclass.
@@ -56,7 +59,7 @@ class Options:
         return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-ENGINE = Options(Engine)
+ENGINE = OptionGroup(Engine)
 
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Rows: TypeAlias = Annotated[str | None, typer.Argument(help="Vectors, a text, or a model; found out from its kind.")]
@@ -77,24 +80,24 @@ SPACE = "model revision text vectors column split pooling layers max_length batc
 _OWN_POOLING = "mean, or a sentence model's own"
 
 
-def make_space_options(names: str, **changes: Mapping[str, Any]) -> Options:
+def make_space_options(names: str, **changes: Mapping[str, Any]) -> OptionGroup:
     """Make the options on the rows of one space.
 
     Args:
         names: The fields of `Input`, in the order of `--help`.
         changes: What one command says differently from others, by the field's name.
     """
-    return Options(Input, names, ROWS, {**_SPACE, **changes})
+    return OptionGroup(Input, names, ROWS, {**_SPACE, **changes})
 
 
-def make_advice_options(names: str, **pooling: Any) -> Options:
+def make_advice_options(names: str, **pooling: Any) -> OptionGroup:
     """Make the options on the space that advice is asked on; pooling: what is said of that option."""
     layers = {"default": None, "help": "Only these, averaged, e.g. -1 or 1,-1.", "shown": "last, or a mix"}
     names = f"{names} layers pooling max_length batch_size device trust_remote_code"
     return make_space_options(names, layers=layers, pooling={"shown": _OWN_POOLING, **pooling})
 
 
-def make_evaluation_options(*, layers: Mapping[str, Any], pooling: str) -> Options:
+def make_evaluation_options(*, layers: Mapping[str, Any], pooling: str) -> OptionGroup:
     """Make the options on the space of an evaluation, where each text has one row.
 
     Args:
@@ -107,13 +110,13 @@ def make_evaluation_options(*, layers: Mapping[str, Any], pooling: str) -> Optio
         "pooling": {"help": pooling, "shown": _OWN_POOLING},
         "batch_size": _SPACE["batch_size"],
     }
-    return Options(Input, names, ROWS, changes)
+    return OptionGroup(Input, names, ROWS, changes)
 
 
 def derive_options(
     command: Callable[..., None] | None = None, *, after: Mapping[str, str] | None = None
 ) -> Callable[..., Any]:
-    """Replace each parameter of a command that is annotated with `Options` by one parameter for each option.
+    """Replace each parameter of a command that is annotated with an `OptionGroup` by one parameter for each option.
 
     The command gets an instance of the annotated dataclass, or a dictionary where it is annotated with `Keywords`.
 
@@ -125,9 +128,9 @@ def derive_options(
         return lambda function: derive_options(function, after=after)
     hints = get_type_hints(command, include_extras=True)
     parameters: dict[str, Parameter] = {}
-    groups: dict[str, tuple[Options, dict[str, Parameter]]] = {}
+    groups: dict[str, tuple[OptionGroup, dict[str, Parameter]]] = {}
     for name, parameter in signature(command).parameters.items():
-        found = [part for part in getattr(hints[name], "__metadata__", ()) if isinstance(part, Options)]
+        found = [part for part in getattr(hints[name], "__metadata__", ()) if isinstance(part, OptionGroup)]
         if found:
             groups[name] = found[0], found[0].parameters()
             parameters |= groups[name][1]
@@ -154,3 +157,34 @@ def _place_after(parameters: Mapping[str, Parameter], after: Mapping[str, str]) 
     for name, before in after.items():
         names.insert(names.index(before) + 1, name)
     return [parameters[name] for name in names]
+
+
+def print_help(context: typer.Context) -> None:
+    """Print the help of a group of commands where no command of it is named."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def parse_names(text: str) -> list[str]:
+    """Parse names with commas between.
+
+    >>> parse_names("softdecay, whitening")
+    ['softdecay', 'whitening']
+    """
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def parse_numbers(text: str, what: str, kind: type[_Number]) -> list[_Number]:
+    """Parse numbers with commas between; what: the name of the option in an error.
+
+    >>> parse_numbers("0,3,-1", "the blocks", int)
+    [0, 3, -1]
+    """
+    error = InputError(f"got {what} {text!r}, expected numbers with commas between.")
+    try:
+        numbers = [kind(part) for part in parse_names(text)]
+    except ValueError:
+        raise error from None
+    if not numbers:
+        raise error
+    return numbers

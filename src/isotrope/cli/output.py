@@ -13,6 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from isotrope.formats.json import format_json
 from isotrope.formats.printable import escape_controls, escape_json, escape_line
 
 #: Width of what is piped: as wide as it needs to be.
@@ -72,11 +73,11 @@ def echo(text: str, *, err: bool = False) -> None:
     console(stderr=err).print(text)
 
 
-def echo_json(document: str) -> None:
-    """Print a JSON document; what a terminal would obey is escaped as JSON escapes it."""
-    typer.echo(escape_json(document))
+def print_json(data: Any) -> None:
+    """Print data as a JSON document; what a terminal would obey is escaped as JSON escapes it."""
+    typer.echo(escape_json(format_json(data)))
 
 
-def warn(sentence: str) -> None:
-    """Print a sentence on standard error, on one line wherever that is not a terminal."""
-    echo(f"isotrope: {escape_line(sentence).rstrip('.')}.", err=True)
+def print_problem(sentence: str) -> None:
+    """Print an error or a warning on standard error, on one line wherever that is not a terminal."""
+    echo(f"isotrope: {escape_line(sentence)}", err=True)

@@ -27,7 +27,7 @@ def predict(
     """Predict a GLUE average from each measure of the last layer, with the measure's known skill beside it."""
     import os
 
-    from isotrope.cli.terminal import Bar
+    from isotrope.cli.progress import Bar
     from isotrope.errors import InputError
     from isotrope.studies.latent_geometry.prediction import predict_glue
 
@@ -37,11 +37,9 @@ def predict(
     with Bar(quiet=json) as bar:
         found = predict_glue(model, data=place, seed=seed, **reading, progress=bar)
     if json:
-        import json as library
+        from isotrope.cli.output import print_json
 
-        from isotrope.cli.output import echo_json
-
-        echo_json(library.dumps(found.to_dict(), allow_nan=False))
+        print_json(found.to_dict())
     else:
         _show(found)
 

@@ -20,15 +20,13 @@ def report(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Make one HTML file that opens anywhere and asks the network for nothing."""
-    from isotrope.cli.output import echo, echo_json
-    from isotrope.cli.terminal import Bar
+    from isotrope.cli.output import echo, print_json
+    from isotrope.cli.progress import Bar
     from isotrope.report import write_report
 
     with Bar(quiet=json) as bar:
         written = write_report(run, output, tsne=tsne, progress=bar)
     if json:
-        import json as library
-
-        echo_json(library.dumps({"run": str(run), "report": str(written), "bytes": written.stat().st_size}))
+        print_json({"run": str(run), "report": str(written), "bytes": written.stat().st_size})
     else:
         echo(f"Report: {written}")

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli.options import ENGINE, Options, derive_options
+from isotrope.cli.options import ENGINE, OptionGroup, derive_options
 from isotrope.engines.engine import Engine
 from isotrope.options import ScanOptions
 from isotrope.sources.input import Input
+
+if TYPE_CHECKING:
+    from isotrope.gate import Gate
+    from isotrope.pipeline import SelectedMeasures
 
 _RUN = "Run"
 
 
 @derive_options(after={"corpus": "text", "measures": "layers"})
 def scan(
-    reading: Annotated[Input, Options(Input)],
+    reading: Annotated[Input, OptionGroup(Input)],
     where: Annotated[Engine, ENGINE],
-    asked: Annotated[ScanOptions, Options(ScanOptions)],
+    asked: Annotated[ScanOptions, OptionGroup(ScanOptions)],
     input: Annotated[
         str | None,
         typer.Argument(
@@ -43,77 +48,86 @@ def scan(
     Without arguments: the embedded model over the Python manual.
     """
     from contextlib import nullcontext
-    from dataclasses import replace
 
     from isotrope import gate
     from isotrope.cli.inputs import make_folder_name, offer_vectors, resolve_input
     from isotrope.cli.interrupts import advise_on_run, advise_when_stopped
-    from isotrope.cli.next_step import next_command
-    from isotrope.cli.output import echo, echo_json
-    from isotrope.cli.result_folder import fresh_folder
-    from isotrope.cli.terminal import Bar, show_findings, show_plan
+    from isotrope.cli.next_step import suggest_command
+    from isotrope.cli.output import echo, print_json
+    from isotrope.cli.progress import Bar
+    from isotrope.cli.result_files import name_new_folder
+    from isotrope.cli.terminal import show_findings
     from isotrope.errors import InputError
     from isotrope.measures import get
-    from isotrope.pipeline import resolve_options
-    from isotrope.plan import plan
+    from isotrope.pipeline import resolve_measures
     from isotrope.runs.retention import check_keep
     from isotrope.runs.run import Run
     from isotrope.scanner import scan_source
 
-    output = None if asked.output is None else Path(asked.output)
-    resume, keep = asked.resume, asked.keep
     gates = [gate.parse(expression) for expression in fail_on or []]
     for one in gates:
         get(one.measure)
-    options = resolve_options(
-        _add_measures(asked.measures, [one.measure for one in gates]), sample=asked.sample, seed=asked.seed
-    )
-    check_keep(keep)
+    measures = _add_measures(asked.measures, [one.measure for one in gates])
+    options = resolve_measures(measures, sample=asked.sample, seed=asked.seed)
+    check_keep(asked.keep)
     reading = resolve_input(input, reading, corpus)
-    if resume and output is None:
+    if asked.resume and asked.output is None:
         raise InputError("there is nothing to resume without a run folder; name it with -o.")
-    folder = (
-        output if output is not None or json or dry_run else fresh_folder("isotrope-runs", make_folder_name(reading))
-    )
-    run = Run(folder) if folder is not None else None
-    if run is not None and dry_run:
-        run.prepare(resume=resume)
-    advise = advise_when_stopped(lambda: "" if dry_run else advise_on_run(run))
-    kept = nullcontext() if run is None or dry_run else run.reserve(resume=resume)
-    with advise, kept, offer_vectors(reading), Bar(quiet=json) as bar:
-        bar("opening", 0, None)
-        if dry_run:
-            source = reading.open()
-            gate.check_layers(gates, source.layers)
-            bar("trying the first batches", 0, None)
-            written = output is not None or not json
-            estimate = plan(source, options.measures, options.wanted, report=written, keep=keep)
-        else:
-            with where.open(reading) as opened:
-                gate.check_layers(gates, opened.layers)
-                findings = scan_source(
-                    opened,
-                    options,
-                    run=run,
-                    resume=resume,
-                    keep=keep,
-                    checkpoint_every=asked.checkpoint_every,
-                    progress=bar,
-                )
     if dry_run:
-        show_plan(replace(estimate, engine=where.engine), json=json)
+        _print_plan(reading, where, asked, options, gates, json=json)
         return
+    folder = None if asked.output is None else Path(asked.output)
+    if folder is None and not json:
+        folder = name_new_folder("isotrope-runs", make_folder_name(reading))
+    run = None if folder is None else Run(folder)
+    lock = nullcontext() if run is None else run.reserve(resume=asked.resume)
+    with advise_when_stopped(lambda: advise_on_run(run)), lock, offer_vectors(reading), Bar(quiet=json) as bar:
+        bar("opening", 0, None)
+        with where.open(reading) as source:
+            gate.check_layers(gates, source.layers)
+            findings = scan_source(
+                source,
+                options,
+                run=run,
+                resume=asked.resume,
+                keep=asked.keep,
+                checkpoint_every=asked.checkpoint_every,
+                progress=bar,
+            )
     if json:
-        echo_json(findings.to_json())
+        print_json(findings.to_dict())
     else:
         show_findings(findings, folder)
         assert folder is not None
-        echo(f"Next: {next_command(findings, reading, folder)}")
+        echo(f"Next: {suggest_command(findings, reading, folder)}")
     outcomes = [gate.check(one, findings) for one in gates]
     for outcome in outcomes:
         echo(outcome.text, err=True)
     if any(outcome.failed for outcome in outcomes):
         raise typer.Exit(1)
+
+
+def _print_plan(
+    reading: Input, where: Engine, asked: ScanOptions, options: SelectedMeasures, gates: list[Gate], *, json: bool
+) -> None:
+    """Print what a scan would cost, by its first batches."""
+    from isotrope.cli.inputs import offer_vectors
+    from isotrope.cli.progress import Bar
+    from isotrope.cli.terminal import show_plan
+    from isotrope.gate import check_layers
+    from isotrope.plan import plan
+    from isotrope.runs.run import Run
+
+    if asked.output is not None:
+        Run(asked.output).prepare(resume=asked.resume)
+    with offer_vectors(reading), Bar(quiet=json) as bar:
+        bar("opening", 0, None)
+        source = reading.open()
+        check_layers(gates, source.layers)
+        bar("trying the first batches", 0, None)
+        written = asked.output is not None or not json
+        estimate = plan(source, options.measures, options.wanted, report=written, keep=asked.keep)
+    show_plan(replace(estimate, engine=where.engine), json=json)
 
 
 def _add_measures(measures: str | list[str] | None, more: list[str]) -> str | list[str] | None:

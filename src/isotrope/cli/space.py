@@ -35,7 +35,7 @@ def open_space(input: str | None, reading: Input, engine: Engine | None = None, 
         raise InputError(f"{input!r} is the run folder of a scan, which does not hold all rows; give the rows.")
     if (reading.model, reading.text, reading.vectors) == (None, None, None):
         raise InputError("got no rows; name a file of vectors, or --model and --text.")
-    with (engine or Engine()).open(replace(reading, layers=_one_layer(reading))) as source:
+    with (engine or Engine()).open(replace(reading, layers=_choose_layer(reading))) as source:
         if len(source.layers) != 1:
             layers = ", ".join(map(str, source.layers))
             raise InputError(f"got the layers {layers}, expected one: a repair is of one space; name it with --layer.")
@@ -59,7 +59,7 @@ def check_unused(reading: Input, what: str, *, layer: bool = False) -> None:
         raise InputError(f"{what} has no use for --{name.replace('_', '-')} ({value!r}); leave it out.")
 
 
-def run_layer(folder: str, asked: str | None) -> tuple[Layer, dict[str, Any]]:
+def find_run_layer(folder: str, asked: str | None) -> tuple[Layer, dict[str, Any]]:
     """The layer of a run that is asked for, by default the last, and what it is of; negative ones count backwards."""
     from isotrope.layers import resolve_layer
     from isotrope.runs.run import Run
@@ -69,7 +69,7 @@ def run_layer(folder: str, asked: str | None) -> tuple[Layer, dict[str, Any]]:
     return wanted, {**findings.source, "layers": [wanted], "run": folder}
 
 
-def _one_layer(reading: Input) -> str:
+def _choose_layer(reading: Input) -> str:
     """The layer asked for, or the last one, unless the rows have none or the pooling names its own."""
     from isotrope.sources.text.pooling import parse
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isotrope.cli.options import Json, Keywords, Options, derive_options, make_space_options
+from isotrope.cli.options import (
+    Json,
+    Keywords,
+    OptionGroup,
+    derive_options,
+    make_space_options,
+    parse_names,
+    parse_numbers,
+    print_help,
+)
 from isotrope.cli.predict import predict
 from isotrope.finetuning.settings import Training
 from isotrope.options import option
@@ -18,8 +27,6 @@ if TYPE_CHECKING:
     from isotrope.studies.result import Study
 
 study = typer.Typer(name="study", help="Repeat a paper's experiments on your models, its numbers beside yours.")
-
-_Number = TypeVar("_Number", int, float)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,23 +51,20 @@ class StudyOptions:
 _READING = make_space_options("batch_size device")
 
 
-def _ask(names: str) -> Options:
+def _select_options(names: str) -> OptionGroup:
     """The options with these names, and those of all studies."""
-    return Options(StudyOptions, f"{names} quick seed output resume")
+    return OptionGroup(StudyOptions, f"{names} quick seed output resume")
 
 
-@study.callback(invoke_without_command=True)
-def _options(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+study.callback(invoke_without_command=True)(print_help)
 
 
 @study.command()
 @derive_options(after={"seeds": "tasks"})
 def uniformity(
-    training: Annotated[Keywords, Options(Training, "train_rows epochs learning_rate")],
+    training: Annotated[Keywords, OptionGroup(Training, "train_rows epochs learning_rate")],
     reading: Annotated[Keywords, _READING],
-    asked: Annotated[Keywords, _ask("models text data texts tasks")],
+    asked: Annotated[Keywords, _select_options("models text data texts tasks")],
     seeds: Annotated[int, typer.Option(help="Seeds of fine-tuning.")] = 5,
     json: Json = False,
 ) -> None:
@@ -74,7 +78,7 @@ def uniformity(
 @derive_options(after={"width": "texts", "blocks": "width"})
 def anisotropy(
     reading: Annotated[Keywords, _READING],
-    asked: Annotated[Keywords, _ask("models text images sounds texts")],
+    asked: Annotated[Keywords, _select_options("models text images sounds texts")],
     width: Annotated[int, typer.Option(help="Of the fresh block.")] = 768,
     blocks: Annotated[
         str | None,
@@ -85,7 +89,7 @@ def anisotropy(
     """Mean cosine and drift by layer, and blocks under a common bias (Godey et al. 2023)."""
     from isotrope.studies.anisotropy import anisotropy as run
 
-    more = {"width": width, "blocks": None if blocks is None else _parse_numbers(blocks, "blocks", int)}
+    more = {"width": width, "blocks": None if blocks is None else parse_numbers(blocks, "the blocks", int)}
     _run(run, "anisotropy", asked, reading | more, json=json)
 
 
@@ -93,7 +97,7 @@ def anisotropy(
 @derive_options
 def norm_variance(
     reading: Annotated[Keywords, _READING],
-    asked: Annotated[Keywords, _ask("models text texts")],
+    asked: Annotated[Keywords, _select_options("models text texts")],
     json: Json = False,
 ) -> None:
     """Norm and variance of token types by layer, and what explains them (Yamagiwa and Shimodaira 2024)."""
@@ -105,9 +109,9 @@ def norm_variance(
 @study.command("all")
 @derive_options
 def all_(
-    training: Annotated[Keywords, Options(Training, "train_rows")],
+    training: Annotated[Keywords, OptionGroup(Training, "train_rows")],
     reading: Annotated[Keywords, _READING],
-    asked: Annotated[Keywords, _ask("text data tasks")],
+    asked: Annotated[Keywords, _select_options("text data tasks")],
     models: Annotated[list[str] | None, typer.Argument(help="Hub ids, folders or GGUF files.")] = None,
     json: Json = False,
 ) -> None:
@@ -126,9 +130,9 @@ study.add_typer(_latent)
 @derive_options(after={"levels": "tasks", "seeds": "levels", "foreign": "seeds", "others": "foreign"})
 def latent_geometry(
     context: typer.Context,
-    training: Annotated[Keywords, Options(Training, "train_rows epochs learning_rate max_length")],
+    training: Annotated[Keywords, OptionGroup(Training, "train_rows epochs learning_rate max_length")],
     reading: Annotated[Keywords, _READING],
-    asked: Annotated[Keywords, _ask("models text data tasks")],
+    asked: Annotated[Keywords, _select_options("models text data tasks")],
     levels: Annotated[
         str | None, typer.Option(help="Shares of noise, e.g. 0,0.05,0.2.", show_default="ten from 0 to 1")
     ] = None,
@@ -147,7 +151,7 @@ def latent_geometry(
     from isotrope.studies.latent_geometry import latent_geometry as run
 
     more = {
-        "levels": None if levels is None else _parse_numbers(levels, "shares of noise", float),
+        "levels": None if levels is None else parse_numbers(levels, "the shares of noise", float),
         "seeds": seeds,
         "foreign": foreign,
         "others": _parse_names(others) or [],
@@ -157,18 +161,7 @@ def latent_geometry(
 
 def _parse_names(text: str | None) -> list[str] | None:
     """Names with commas between; the word none for no name at all."""
-    from isotrope.cli.evaluate.text import listed
-
-    return None if text is None else [] if text == "none" else listed(text)
-
-
-def _parse_numbers(text: str, what: str, kind: type[_Number]) -> list[_Number]:
-    from isotrope.errors import InputError
-
-    try:
-        return [kind(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(f"got the {what} {text!r}, expected numbers with commas between.") from None
+    return None if text is None else [] if text == "none" else parse_names(text)
 
 
 #: What a study can go on from: finished parts, finished scans and their checkpoints.
@@ -185,11 +178,10 @@ def _run(run: Callable[..., Any], name: str, asked: Keywords, more: Keywords, *,
         more: Its other arguments.
         json: Whether to print JSON.
     """
-    from isotrope.cli.evaluate.text import listed
     from isotrope.cli.interrupts import advise_on_folder, advise_when_stopped
-    from isotrope.cli.output import echo, echo_json
-    from isotrope.cli.result_folder import fresh_folder
-    from isotrope.cli.terminal import Bar, warnings_told
+    from isotrope.cli.output import echo, print_json
+    from isotrope.cli.progress import Bar, print_warnings
+    from isotrope.cli.result_files import name_new_folder
     from isotrope.errors import InputError
 
     given = asked | more
@@ -198,17 +190,15 @@ def _run(run: Callable[..., Any], name: str, asked: Keywords, more: Keywords, *,
         given["tasks"] = _parse_names(given["tasks"])
     if given["resume"] and output is None:
         raise InputError("there is nothing to resume without the study's folder; name it with -o.")
-    folder = output or fresh_folder("isotrope-studies", name)
-    chosen = listed(models) if isinstance(models, str) else models or []
+    folder = output or name_new_folder("isotrope-studies", name)
+    chosen = parse_names(models) if isinstance(models, str) else models or []
     advise = advise_when_stopped(lambda: advise_on_folder(folder, *_KEPT, *(f"*/{name}" for name in _KEPT)))
-    with advise, Bar(quiet=json) as bar, warnings_told():
-        found = run(output=folder, models=chosen, progress=bar, say=None if json else _say, **given)
+    with advise, Bar(quiet=json) as bar, print_warnings():
+        found = run(output=folder, models=chosen, progress=bar, say=None if json else _print_note, **given)
     studies = found if isinstance(found, list) else [found]
     if json:
-        import json as library
-
         data = [one.to_dict() for one in studies]
-        echo_json(library.dumps(data[0] if not isinstance(found, list) else {"studies": data}, allow_nan=False))
+        print_json(data[0] if not isinstance(found, list) else {"studies": data})
         return
     for one in studies:
         _show(one)
@@ -216,7 +206,7 @@ def _run(run: Callable[..., Any], name: str, asked: Keywords, more: Keywords, *,
     echo(f"\nResults: {folder}/ ({page}, parts/ with every table as CSV and JSON, runs/)")
 
 
-def _say(text: str) -> None:
+def _print_note(text: str) -> None:
     """What people at a terminal want to know before it starts."""
     from isotrope.cli.output import console
 

@@ -46,19 +46,20 @@ def print_table(
     cells = [[escape_line(cell) for cell in row] for row in rows]
     looks = [None] * len(cells) if styles is None else list(styles)
     if not out.is_terminal:  # a pipe has room for everything
-        out.width = max(out.width, sum(_least(*column) for column in _by_column(columns, cells)) + _GAP * len(columns))
+        least = sum(_find_least_width(*column) for column in _pair_cells(columns, cells))
+        out.width = max(out.width, least + _GAP * len(columns))
     shown = choose_columns(columns, cells, out.width)
     if not shown:
         _print_records(out, columns, cells, looks)
         return
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
-    for place, width in shown.items():
-        column = columns[place]
+    for index, width in shown.items():
+        column = columns[index]
         table.add_column(column.title, justify="right" if column.right else "left", width=width)
     for row, look in zip(cells, looks, strict=True):
-        table.add_row(*(row[place] for place in shown), style=look)
+        table.add_row(*(row[index] for index in shown), style=look)
     out.print(table)
-    if missing := [column.title for place, column in enumerate(columns) if place not in shown and column.title]:
+    if missing := [column.title for index, column in enumerate(columns) if index not in shown and column.title]:
         out.print(f"left out at this width: {', '.join(missing)}", style="dim")
 
 
@@ -71,37 +72,37 @@ def choose_columns(columns: Sequence[Column], rows: Sequence[Sequence[str]], wid
     >>> choose_columns(columns, [["mean_cosine", "0.5", "exact, 100 rows"]], 20)
     {0: 11, 1: 5}
     """
-    least = [_least(*column) for column in _by_column(columns, rows)]
-    whole = [_whole(*column) for column in _by_column(columns, rows)]
+    least = [_find_least_width(*column) for column in _pair_cells(columns, rows)]
+    whole = [_find_full_width(*column) for column in _pair_cells(columns, rows)]
     shown = list(range(len(columns)))
-    while sum(least[place] for place in shown) + _GAP * (len(shown) - 1) > width:
-        optional = [place for place in shown if columns[place].rank]
+    while sum(least[index] for index in shown) + _GAP * (len(shown) - 1) > width:
+        optional = [index for index in shown if columns[index].rank]
         if not optional:
             return {}
-        shown.remove(max(optional, key=lambda place: columns[place].rank))
-    spare = width - sum(least[place] for place in shown) - _GAP * (len(shown) - 1)
+        shown.remove(max(optional, key=lambda index: columns[index].rank))
+    spare = width - sum(least[index] for index in shown) - _GAP * (len(shown) - 1)
     widths = {}
-    for place in sorted(shown, key=lambda place: whole[place] - least[place]):
-        widths[place] = min(whole[place], least[place] + spare)
-        spare -= widths[place] - least[place]
-    return {place: widths[place] for place in shown}
+    for index in sorted(shown, key=lambda index: whole[index] - least[index]):
+        widths[index] = min(whole[index], least[index] + spare)
+        spare -= widths[index] - least[index]
+    return {index: widths[index] for index in shown}
 
 
-def _by_column(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[tuple[Column, list[str]]]:
+def _pair_cells(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[tuple[Column, list[str]]]:
     """Each column with its cells."""
-    return [(column, [row[place] for row in rows]) for place, column in enumerate(columns)]
+    return [(column, [row[index] for row in rows]) for index, column in enumerate(columns)]
 
 
-def _least(column: Column, cells: Sequence[str]) -> int:
+def _find_least_width(column: Column, cells: Sequence[str]) -> int:
     """The width below which a word of the column would be cut."""
     words = [word for text in (column.title, *(cells if column.wraps else ())) for word in text.split()]
     longest = max(map(cell_len, words), default=0)
     if not column.wraps:
         return max(longest, *map(cell_len, cells)) if cells else longest
-    return max(longest, min(column.wraps, _whole(column, cells)))
+    return max(longest, min(column.wraps, _find_full_width(column, cells)))
 
 
-def _whole(column: Column, cells: Sequence[str]) -> int:
+def _find_full_width(column: Column, cells: Sequence[str]) -> int:
     """The width in which nothing of the column has to go over lines."""
     return max(map(cell_len, (column.title, *cells)))
 

@@ -1,24 +1,18 @@
-"""What people see in the terminal: a progress bar, the verdict, a small chart of the layers."""
+"""What people see of findings in the terminal: the verdict, a small chart of the layers, what a scan would cost."""
 
 from __future__ import annotations
 
 import math
 import re
-import sys
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from isotrope.cli.output import console, echo_json, warn
+from isotrope.cli.output import console, print_json
 from isotrope.cli.tables import Column, print_table
-from isotrope.formats.printable import escape_line
 
 if TYPE_CHECKING:
     from isotrope.findings import Findings, Reading
@@ -31,6 +25,9 @@ _BAR = 24
 _ROOMY = 100
 _STYLES = {0: "green", 1: "yellow", 2: "dark_orange", 3: "red"}
 
+#: What could not be read is named up to this number.
+_NAMED = 5
+
 #: Groups that are shown at most.
 _GROUPS = 20
 
@@ -42,55 +39,7 @@ _COLUMNS = (
 )
 
 
-class Bar:
-    """A progress bar on standard error, only where that is a terminal; call it with what, done and total."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        shown = sys.stderr.isatty() and not quiet
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TextColumn("{task.fields[count]}", markup=False),
-            TimeRemainingColumn(),
-            console=console(stderr=True),
-            transient=True,
-            disable=not shown,
-        )
-        self._tasks: dict[str, TaskID] = {}
-
-    def __enter__(self) -> Bar:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._progress.stop()
-
-    def __call__(self, what: str, done: float, total: int | float | None) -> None:
-        if what not in self._tasks:
-            for task in self._tasks.values():
-                self._progress.update(task, visible=False)
-            self._tasks[what] = self._progress.add_task(escape_line(what), total=total, count="")
-        if isinstance(total, float):  # work, of which the share is what people want to know
-            count = f"{done / total:.0%}" if total else ""
-        else:
-            count = f"{done:,} of {total:,}" if total else f"{done:,}" if done else ""
-        self._progress.update(self._tasks[what], completed=done, total=total, count=count)
-
-
-@contextmanager
-def warnings_told() -> Iterator[None]:
-    """What is warned of inside, as sentences on standard error."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for text in dict.fromkeys(str(w.message) for w in caught if w.category is UserWarning):
-        warn(text)
-
-
-def number(value: float, *, sign: bool = False) -> str:
+def format_number(value: float, *, sign: bool = False) -> str:
     """A number in few digits, a dash where there is none."""
     if not math.isfinite(value):
         return "-"
@@ -98,10 +47,10 @@ def number(value: float, *, sign: bool = False) -> str:
     return f"+{shown}" if sign and value > 0 else shown
 
 
-def bar(value: float, width: int = _BAR) -> str:
+def format_bar(value: float, width: int = _BAR) -> str:
     """A value between 0 and 1 as a bar of block characters.
 
-    >>> bar(0.5, 4)
+    >>> format_bar(0.5, 4)
     '██'
     """
     if not math.isfinite(value):
@@ -110,12 +59,12 @@ def bar(value: float, width: int = _BAR) -> str:
     return _BLOCKS[8] * (eighths // 8) + (_BLOCKS[eighths % 8] if eighths % 8 else "")
 
 
-def bar_width(out: Console) -> int:
+def choose_bar_width(out: Console) -> int:
     """How wide a bar is in a table, at most."""
     return _BAR if out.width >= _ROOMY else _BAR // 2
 
 
-def fixed(value: float) -> str:
+def format_fixed(value: float) -> str:
     """A number between -1 and 1 with three decimals, a dash where there is none."""
     return f"{round(value, 3) + 0.0:.3f}" if math.isfinite(value) else "-"
 
@@ -123,14 +72,14 @@ def fixed(value: float) -> str:
 def show_findings(findings: Findings, folder: Path | None) -> None:
     """The verdict in words, the chart of layers, what to take with care, and where the results are."""
     out = console()
-    out.print(_headline(findings))
+    out.print(_format_headline(findings))
     for statement in findings.verdict.statements:
         mark = "●" if statement.sure else "○"
         out.print(Text(f"{mark} {statement.text}", style=_STYLES[statement.level]), soft_wrap=True)
     out.print()
-    _chart(out, findings)
-    _groups(out, findings)
-    for line in (*_notes(findings), *_undefined(findings)):
+    _print_chart(out, findings)
+    _print_groups(out, findings)
+    for line in (*_describe_notes(findings), *_describe_undefined(findings)):
         out.print(line, style="dim", soft_wrap=True)
     if folder is not None:
         out.print(
@@ -142,8 +91,7 @@ def show_findings(findings: Findings, folder: Path | None) -> None:
 _READ = {"text": "text", "image": "images", "audio": "sound"}
 
 
-def _headline(findings: Findings) -> Text:
-    from isotrope.cli.engine_text import engine_words
+def _format_headline(findings: Findings) -> Text:
     from isotrope.report.headline import describe_left_out, describe_rows, describe_width
 
     source, count = findings.source, len(findings.layers)
@@ -161,39 +109,44 @@ def _headline(findings: Findings) -> Text:
         text.append(f"\nlayers are {source['layers_are']}", style="dim")
     if left := describe_left_out(findings):
         text.append(f"\nleft out: {left}", style="dim")
-    for line in engine_words(findings.provenance.get("engine", {}), source):
+    for line in describe_engine(findings.provenance.get("engine", {}), source):
         text.append(f"\n{line}", style="dim")
     return text
 
 
-def _chart(out: Console, findings: Findings) -> None:
+def _print_chart(out: Console, findings: Findings) -> None:
     """One line for each layer: mean cosine with its bar and interval, and what goes with it."""
     from isotrope.formats.names import is_vectors, name_layer
 
     by = {(r.layer, r.measure): r for r in findings.readings if r.group is None}
     cosines = [by[layer, "mean_cosine"] for layer in findings.layers if (layer, "mean_cosine") in by]
     if not cosines:
-        _plain(out, findings)
+        _print_readings(out, findings)
         return
     shown = [(m, title) for m, title in _COLUMNS if all((r.layer, m) in by for r in cosines)]
     columns = [Column("" if is_vectors(findings) else "layer"), Column("mean cosine"), Column("95 % interval", rank=1)]
-    columns += [Column(title, right=True, rank=2 + place) for place, (_, title) in enumerate(shown)]
+    columns += [Column(title, right=True, rank=2 + index) for index, (_, title) in enumerate(shown)]
     rows = []
     for r in cosines:
         name = name_layer(findings, r.layer)
-        cells = [number(by[r.layer, m].value) for m, _ in shown]
-        rows.append([name, f"{fixed(r.value):>6} {bar(r.value, bar_width(out))}", _interval(r, fixed), *cells])
+        cells = [format_number(by[r.layer, m].value) for m, _ in shown]
+        rows.append([name, *_format_cosine(r, choose_bar_width(out)), *cells])
     first = cosines[0]
-    nulls = [number(by[first.layer, m].null) for m, _ in shown]
-    rows.append(["isotropic", f"{fixed(first.null):>6}", "", *nulls])
+    nulls = [format_number(by[first.layer, m].null) for m, _ in shown]
+    rows.append(["isotropic", f"{format_fixed(first.null):>6}", "", *nulls])
     print_table(out, columns, rows, [*(None for _ in cosines), "dim"])
 
 
-def _interval(r: Reading, shown: Callable[[float], str]) -> str:
+def _format_cosine(r: Reading, width: int) -> tuple[str, str]:
+    """A mean cosine with its bar, and its interval."""
+    return f"{format_fixed(r.value):>6} {format_bar(r.value, width)}", _format_interval(r, format_fixed)
+
+
+def _format_interval(r: Reading, shown: Callable[[float], str]) -> str:
     return f"{shown(r.low)} to {shown(r.high)}" if math.isfinite(r.low) else ""
 
 
-def _groups(out: Console, findings: Findings) -> None:
+def _print_groups(out: Console, findings: Findings) -> None:
     """The last layer's mean cosine in each group, where there are groups."""
     last = findings.layers[-1] if findings.layers else None
     cosines = [r for r in findings.readings if r.group is not None and (r.measure, r.layer) == ("mean_cosine", last)]
@@ -201,18 +154,15 @@ def _groups(out: Console, findings: Findings) -> None:
         return
     columns = [Column("group", wraps=24), Column("rows", right=True, rank=1), Column("mean cosine")]
     columns.append(Column("95 % interval", rank=2))
-    wide = bar_width(out)
-    rows = [
-        [r.group or "", f"{r.n:,}", f"{fixed(r.value):>6} {bar(r.value, wide)}", _interval(r, fixed)]
-        for r in cosines[:_GROUPS]
-    ]
+    wide = choose_bar_width(out)
+    rows = [[r.group or "", f"{r.n:,}", *_format_cosine(r, wide)] for r in cosines[:_GROUPS]]
     out.print()
     print_table(out, columns, rows)
     if len(cosines) > _GROUPS:
         out.print(f"and {len(cosines) - _GROUPS} more groups, in the results", style="dim")
 
 
-def _plain(out: Console, findings: Findings) -> None:
+def _print_readings(out: Console, findings: Findings) -> None:
     """All readings, where there is no mean cosine to draw."""
     from isotrope.formats.names import is_vectors, name_layer
 
@@ -227,11 +177,13 @@ def _plain(out: Console, findings: Findings) -> None:
     for r in findings.readings:
         if r.group is None:
             layer = name_layer(findings, r.layer)
-            rows.append([layer, r.measure, number(r.value), _interval(r, number), number(r.null)])
+            rows.append(
+                [layer, r.measure, format_number(r.value), _format_interval(r, format_number), format_number(r.null)]
+            )
     print_table(out, columns, rows)
 
 
-def _notes(findings: Findings) -> list[str]:
+def _describe_notes(findings: Findings) -> list[str]:
     """What to know about some of the values, and which; notes of several layers that differ in a number are one."""
     notes: dict[str, str] = {}
     measures: dict[str, dict[str, None]] = {}
@@ -244,7 +196,7 @@ def _notes(findings: Findings) -> list[str]:
     return [f"with care: {', '.join(measures[kind])}: {note}" for kind, note in notes.items()]
 
 
-def _undefined(findings: Findings) -> list[str]:
+def _describe_undefined(findings: Findings) -> list[str]:
     """How many measures have no value, or which, and why, each reason once."""
     measures: dict[str, dict[str, None]] = {}
     for r in findings.readings:
@@ -257,13 +209,32 @@ def _undefined(findings: Findings) -> list[str]:
     return [f"without a value: {'; '.join(parts)}"] if parts else []
 
 
+def describe_engine(engine: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[str]:
+    """What happened on a cluster, a line each; nothing where this process did it all.
+
+    >>> list(describe_engine({"name": "ray", "workers": 2, "retried_shards": 1, "skipped_shards": {}}, {}))
+    ['read by 2 workers of Ray; 1 shard again, because its worker was lost']
+    """
+    if engine.get("name", "local") == "local":
+        return
+    count, again = engine["workers"], engine["retried_shards"]
+    words = f"read by {count} worker{'s' * (count > 1)} of Ray"
+    if again:
+        words += f"; {again} shard{'s' * (again > 1)} again, because {'their' if again > 1 else 'its'} worker was lost"
+    yield words
+    bad = {**source.get("left_out", {}), **engine["skipped_shards"]}
+    for name, reason in list(bad.items())[:_NAMED]:
+        yield f"skipped {name}: {reason}"
+    if len(bad) > _NAMED:
+        yield f"and {len(bad) - _NAMED} more, named in findings.json"
+
+
 def show_plan(plan: Plan, *, json: bool) -> None:
     """What a scan would cost."""
     if json:
-        import json as library
         from dataclasses import asdict
 
-        echo_json(library.dumps(asdict(plan)))
+        print_json(asdict(plan))
         return
     from isotrope.readings.cost import format_duration
 
@@ -273,10 +244,11 @@ def show_plan(plan: Plan, *, json: bool) -> None:
     layers = f" for each of {plan.layers} layers" if plan.layers > 1 else ""
     out.print(f"rows     about {plan.rows:,}{layers} of {plan.width:,} dimensions")
     out.print(f"time     about {format_duration(plan.seconds)}")
-    out.print(f"memory   about {_bytes(plan.memory)}")
-    out.print(f"disk     about {_bytes(plan.disk)}, and up to {_bytes(plan.checkpoints)} of checkpoints while it runs")
+    out.print(f"memory   about {_format_bytes(plan.memory)}")
+    checkpoints = f"up to {_format_bytes(plan.checkpoints)} of checkpoints while it runs"
+    out.print(f"disk     about {_format_bytes(plan.disk)}, and {checkpoints}")
     out.print("Nothing was written.", style="dim")
 
 
-def _bytes(size: float) -> str:
+def _format_bytes(size: float) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{max(size / 1e6, 1):.0f} MB"

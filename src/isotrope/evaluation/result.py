@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from isotrope.evaluation.significance import Comparison, correct_p_values
+from isotrope.formats.json import format_json, to_plain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,22 +40,7 @@ class Evaluation:
 
     def to_json(self) -> str:
         """The plain data as one JSON document."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
-
-
-def to_plain(value: Any) -> Any:
-    """Dictionaries, lists and numbers for JSON; NaN and infinity become None.
-
-    >>> to_plain({"values": (1.0, math.nan)})
-    {'values': [1.0, None]}
-    """
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if is_dataclass(value):
-        return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, Mapping):
-        return {name: to_plain(item) for name, item in value.items()}
-    return [to_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return format_json(self.to_dict())
 
 
 @dataclass(frozen=True, slots=True)

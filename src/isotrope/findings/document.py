@@ -151,10 +151,5 @@ def _check_kinds(facts: Mapping[str, Any], kinds: Mapping[str, type], *, whole: 
             raise TypeError(f"{name} is {value!r}")
 
 
-def replace_nan(reading: dict[str, Any]) -> dict[str, Any]:
-    """A reading as plain data without NaN."""
-    return {k: None if k in _NUMBERS and not math.isfinite(v) else v for k, v in reading.items()}
-
-
 def _floats(reading: Mapping[str, Any]) -> dict[str, Any]:
     return {k: math.nan if k in _NUMBERS and v is None else v for k, v in reading.items()}

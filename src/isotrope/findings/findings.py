@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -11,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError
-from isotrope.findings.document import FORMAT, TEXTS, parse_document, parse_json, replace_nan
+from isotrope.findings.document import FORMAT, TEXTS, parse_document, parse_json
 from isotrope.findings.reading import Reading, Verdict
+from isotrope.formats.json import format_json, to_plain
 from isotrope.layers import find_layer
 
 if TYPE_CHECKING:
@@ -117,12 +117,12 @@ class Findings:
             "rows": self.rows,
             "source": self.source,
             "provenance": self.provenance,
-            "readings": [replace_nan(asdict(r)) for r in self.readings],
+            "readings": [to_plain(r) for r in self.readings],
         }
 
     def to_json(self) -> str:
         """The same as one JSON document."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        return format_json(self.to_dict())
 
     def plot(self, measure: str, *, group: str | None = None, ax: Axes | None = None) -> Axes:
         """Plot a measure over the layers with its 95 % interval and null value.

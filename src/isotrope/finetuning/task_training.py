@@ -15,13 +15,13 @@ import torch
 
 from isotrope import nn
 from isotrope.errors import InputError
-from isotrope.evaluation.result import to_plain
 from isotrope.finetuning.encoder_pretraining import Encode, pretrain_encoder
 from isotrope.finetuning.loop import Encoded, encode, fine_tune, predict
 from isotrope.finetuning.runs import GlueRun
 from isotrope.finetuning.settings import Method, Training
 from isotrope.finetuning.tasks import Rows, Task, TaskData, average_scores, compute_score
 from isotrope.finetuning.token_spectra import compute_spectra
+from isotrope.formats.json import to_plain
 from isotrope.softdecay.attach import copy_layer
 from isotrope.sources.models.environment import silence_transformers
 from isotrope.sources.models.load import Loaded

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from isotrope.findings import Findings
-from isotrope.report.data import describe_page, describe_run, finite
+from isotrope.formats.json import to_plain
+from isotrope.report.data import describe_page, describe_run
 from isotrope.report.html import render_page
 from isotrope.report.tables import Progress, add_tables, add_tsne, has_tables, has_tsne
 from isotrope.runs.comparison import compare
@@ -119,9 +120,9 @@ def write_comparison(
             "other_layer": None if c.other_layer is None else str(c.other_layer),
             "measure": c.measure,
             "group": c.group,
-            "before": finite(c.before),
-            "after": finite(c.after),
-            "difference": finite(c.difference),
+            "before": to_plain(c.before),
+            "after": to_plain(c.after),
+            "difference": to_plain(c.difference),
             "beyond": c.beyond,
             "note": c.note,
         }

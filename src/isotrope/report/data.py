@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError, StoreError
 from isotrope.findings import Findings, Reading
+from isotrope.formats.json import to_plain
 from isotrope.measures import MEASURES, get
 from isotrope.report.attachments import read_attachments
 from isotrope.report.figure_data import pack_figures, pack_tokens
@@ -113,7 +114,7 @@ def _empty(layers: int) -> dict[str, list[Any]]:
 
 
 def _plain(r: Reading) -> dict[str, Any]:
-    numbers = {name: finite(getattr(r, name)) for name in _COLUMNS}
+    numbers = {name: to_plain(getattr(r, name)) for name in _COLUMNS}
     return {"measure": r.measure, **numbers, "n": r.n, "note": r.note, "reason": r.reason}
 
 

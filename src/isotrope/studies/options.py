@@ -15,7 +15,7 @@ from typing import Any, TypedDict
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
 from isotrope.layers import Layer
-from isotrope.pipeline import Progress, resolve_options
+from isotrope.pipeline import Progress, resolve_measures
 from isotrope.plan import plan
 from isotrope.readings.cost import format_duration
 from isotrope.runs.run import Run
@@ -171,7 +171,7 @@ class Options:
         run = Run(self.run_folder(name))
         run.prepare(resume=True)
         run.remove_leftovers()  # under the lock of the study
-        options = resolve_options(measures, sample=sample, seed=self.seed)
+        options = resolve_measures(measures, sample=sample, seed=self.seed)
         every = 60.0 if checkpoints else math.inf
         return scan_source(
             source, options, run=run, resume=True, keep="all", checkpoint_every=every, progress=self.progress
@@ -190,7 +190,7 @@ class Options:
         """
         if self.resume:
             return
-        wanted = resolve_options(measures, sample=sample, seed=self.seed)
+        wanted = resolve_measures(measures, sample=sample, seed=self.seed)
         sources = (self.source(model, **reading) for model in self.names)
         if self.say is None:
             for _ in sources:

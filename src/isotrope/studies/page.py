@@ -10,9 +10,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from isotrope.formats.json import to_plain
 from isotrope.report.html import make_policy, read_style_sheet, render
 from isotrope.storage.files import resolve_inside
-from isotrope.studies.result import OUTCOMES, FigureEntry, Outcome, Part, Study, Table, to_plain
+from isotrope.studies.result import OUTCOMES, FigureEntry, Outcome, Part, Study, Table
 
 #: Rows of a long table that the page shows, and the most that it shows of a short one; the files hold all.
 _FIRST, _WHOLE = 10, 60

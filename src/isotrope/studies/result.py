@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from isotrope.formats.json import format_json, to_plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,19 +123,4 @@ class Study:
 
     def to_json(self) -> str:
         """The same as one JSON document."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
-
-
-def to_plain(value: Any) -> Any:
-    """Convert a value to plain data, with None for NaN and Python numbers for those of numpy.
-
-    >>> to_plain({"a": math.nan, "b": (1, 2.5)})
-    {'a': None, 'b': [1, 2.5]}
-    """
-    if isinstance(value, Mapping):
-        return {k: to_plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [to_plain(v) for v in value]
-    if hasattr(value, "item") and not getattr(value, "shape", ()):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return format_json(self.to_dict())

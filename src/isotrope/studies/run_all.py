@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError
+from isotrope.formats.json import format_json
 from isotrope.storage.files import write_text
 from isotrope.storage.locks import hold_lock
 from isotrope.studies.anisotropy import anisotropy
@@ -62,8 +62,7 @@ def all_studies(
             studies.append(run(output=options.folder / name, **common, **more))
         write_text(options.folder / "studies.html", format_page(studies, options.folder))
         document = {"studies": [study.to_dict() for study in studies]}
-        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-        write_text(options.folder / "studies.json", text)
+        write_text(options.folder / "studies.json", format_json(document))
     return studies
 
 

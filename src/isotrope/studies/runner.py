@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from isotrope.errors import StoreError
+from isotrope.formats.json import to_plain
 from isotrope.storage.files import (
     name_path_in_errors,
     remove_leftovers,
@@ -23,7 +24,7 @@ from isotrope.storage.provenance import describe_provenance, record_start
 from isotrope.studies.figures import StudyFigure, save_figures
 from isotrope.studies.options import Options, to_file_name
 from isotrope.studies.page import format_page
-from isotrope.studies.result import Claim, FigureEntry, Part, Study, Table, to_plain
+from isotrope.studies.result import Claim, FigureEntry, Part, Study, Table
 
 _SETTINGS, _PART = "settings.json", "part.json"
 

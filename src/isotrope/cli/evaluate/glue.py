@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli.evaluate.text import listed, points
-from isotrope.cli.options import ROWS, Json, Keywords, Options, derive_options
+from isotrope.cli.evaluate.text import format_points
+from isotrope.cli.options import ROWS, Json, Keywords, OptionGroup, derive_options, parse_names, parse_numbers
 from isotrope.finetuning.settings import Training
 from isotrope.sources.input import Input
 
 if TYPE_CHECKING:
     from isotrope.finetuning.result import GlueDifference, GlueEvaluation
 
-_MODEL = Options(
+_MODEL = OptionGroup(
     Input, "model revision device trust_remote_code", ROWS, {"model": {"help": "Hub id or folder.", "panel": None}}
 )
 
 
 @derive_options
 def glue(
-    training: Annotated[Keywords, Options(Training)],
+    training: Annotated[Keywords, OptionGroup(Training)],
     reading: Annotated[Keywords, _MODEL],
     data: Annotated[
         Path | None,
@@ -46,7 +46,7 @@ def glue(
     json: Json = False,
 ) -> None:
     """Fine-tune on tasks of GLUE plainly and by other methods, and say whether they differ beyond seeds' chance."""
-    from isotrope.cli.output import echo, echo_json
+    from isotrope.cli.output import echo, print_json
     from isotrope.errors import InputError
 
     if output is None and (show or resume):
@@ -57,17 +57,17 @@ def glue(
         found = GlueEvaluation.read(str(output))
     else:
         from isotrope.cli.interrupts import advise_on_folder, advise_when_stopped
-        from isotrope.cli.terminal import Bar, warnings_told
+        from isotrope.cli.progress import Bar, print_warnings
         from isotrope.finetuning.glue import evaluate_glue
         from isotrope.finetuning.runs import RUNS
 
         advise = advise_when_stopped(lambda: advise_on_folder(output, f"{RUNS}/*.json"))
-        with advise, Bar(quiet=json) as bar, warnings_told():
+        with advise, Bar(quiet=json) as bar, print_warnings():
             found = evaluate_glue(
                 data=data,
-                tasks=None if tasks is None else listed(tasks),
-                methods=listed(methods),
-                alphas=_numbers(alpha),
+                tasks=None if tasks is None else parse_names(tasks),
+                methods=parse_names(methods),
+                alphas=parse_numbers(alpha, "--alpha", float),
                 seeds=seeds,
                 seed=seed,
                 output=output,
@@ -77,20 +77,11 @@ def glue(
                 progress=bar,
             )
     if json:
-        echo_json(found.to_json())
+        print_json(found.to_dict())
         return
     _show(found)
     if output is not None and not show:
         echo(f"\nResults: {output}/ (glue.json, scores.csv, differences.csv, alphas.csv, spectra.csv, runs/)")
-
-
-def _numbers(text: str) -> list[float]:
-    from isotrope.errors import InputError
-
-    try:
-        return [float(part) for part in listed(text)]
-    except ValueError:
-        raise InputError(f"got --alpha {text!r}, expected numbers with commas between, such as -0.2,-0.5.") from None
 
 
 def _show(found: GlueEvaluation) -> None:
@@ -116,8 +107,8 @@ def _show(found: GlueEvaluation) -> None:
         line = (score.task, score.metric)
         names = line if line != last else ("", "")
         last = line
-        cells = (str(score.n), points(score.mean), points(score.deviation))
-        rows.append([*names, score.method, *cells, *_cells(to_base.get((*line, score.method)))])
+        cells = (str(score.n), format_points(score.mean), format_points(score.deviation))
+        rows.append([*names, score.method, *cells, *_format_cells(to_base.get((*line, score.method)))])
     print_table(out, columns, rows)
     if found.differences:
         count = sum(d.reason is None for d in found.differences)
@@ -125,25 +116,27 @@ def _show(found: GlueEvaluation) -> None:
         out.print(legend, style="dim", soft_wrap=True)
     for d in found.differences:
         if d.against != "base":
-            out.print(f"{d.task}, {d.metric}: {d.method} against {d.against}: {', '.join(_cells(d))}.", soft_wrap=True)
-    for line_of_words in _paths(found):
+            out.print(
+                f"{d.task}, {d.metric}: {d.method} against {d.against}: {', '.join(_format_cells(d))}.", soft_wrap=True
+            )
+    for line_of_words in _describe_paths(found):
         out.print(line_of_words, style="dim", soft_wrap=True)
 
 
-def _cells(d: GlueDifference | None) -> tuple[str, str, str, str]:
+def _format_cells(d: GlueDifference | None) -> tuple[str, str, str, str]:
     """A difference, its interval and p-values."""
     if d is None:
         return ("",) * 4
     star = "*" if d.significant else ""
-    interval = f"{points(d.low, sign=True)} to {points(d.high, sign=True)}"
-    return f"{points(d.difference, sign=True)}{star}", interval, _p(d.p), _p(d.p_corrected)
+    interval = f"{format_points(d.low, sign=True)} to {format_points(d.high, sign=True)}"
+    return f"{format_points(d.difference, sign=True)}{star}", interval, _format_p(d.p), _format_p(d.p_corrected)
 
 
-def _p(value: float) -> str:
+def _format_p(value: float) -> str:
     return f"{value:.2g}" if value == value else "-"
 
 
-def _paths(found: GlueEvaluation) -> list[str]:
+def _describe_paths(found: GlueEvaluation) -> list[str]:
     """Where α went, and what became of the spectrum, by task and method."""
     lines = []
     groups: dict[tuple[str, str], list[dict[str, float]]] = {}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli.evaluate.text import changed, fitted_words, in_words, listed, points
-from isotrope.cli.options import ENGINE, ROWS, Json, Keywords, derive_options, make_evaluation_options
+from isotrope.cli.evaluate.text import describe_change, describe_fit_texts, format_change, format_points
+from isotrope.cli.options import ENGINE, ROWS, Json, Keywords, derive_options, make_evaluation_options, parse_names
 
 if TYPE_CHECKING:
     from isotrope.evaluation.result import RetrievalEvaluation
@@ -48,17 +48,16 @@ def retrieval(
     json: Json = False,
 ) -> None:
     """Search documents by cosine for the answers to queries, and say whether repairs help."""
-    from isotrope.cli.evaluate.result_files import refuse_result_file, write_result
-    from isotrope.cli.output import echo, echo_json
-    from isotrope.cli.terminal import Bar, warnings_told
+    from isotrope.cli.progress import Bar, print_warnings
+    from isotrope.cli.result_files import check_result_file, deliver_result
     from isotrope.evaluation.retrieval import evaluate_retrieval
 
-    refuse_result_file(output)
-    with Bar(quiet=json) as bar, warnings_told():
+    check_result_file(output)
+    with Bar(quiet=json) as bar, print_warnings():
         found = evaluate_retrieval(
             data=data,
             split=split,
-            repairs=listed(repair),
+            repairs=parse_names(repair),
             fit_text=fit_text,
             query_prompt=query_prompt,
             document_prompt=document_prompt,
@@ -67,14 +66,7 @@ def retrieval(
             **engine,
             progress=bar,
         )
-    if output is not None:
-        write_result(output, found)
-    if json:
-        echo_json(found.to_json())
-        return
-    _show(found)
-    if output is not None:
-        echo(f"\nWritten to {output}.")
+    deliver_result(found, output, _show, json=json)
 
 
 def _show(found: RetrievalEvaluation) -> None:
@@ -84,28 +76,28 @@ def _show(found: RetrievalEvaluation) -> None:
 
     out = console()
     first = found.scores[0]
-    fitted = fitted_words((score.fitted_on for score in found.scores), "the documents")
+    fitted = describe_fit_texts((score.fitted_on for score in found.scores), "the documents")
     out.print(f"{first.model}, layers {first.layers}, pooling {first.pooling}", style="bold")
     what = f"{first.n:,} queries over {found.documents:,} documents of {first.set}, by cosine, scores × 100{fitted}."
     out.print(what, style="dim", soft_wrap=True)
     changes = {(d.metric, d.repair): d for d in found.differences}
     columns = [Column("repair"), Column("nDCG@10", right=True), Column("95 % interval", right=True, rank=1)]
-    columns += [Column(heading, right=True, rank=2 + place) for place, (_, heading) in enumerate(_COLUMNS)]
+    columns += [Column(heading, right=True, rank=2 + index) for index, (_, heading) in enumerate(_COLUMNS)]
     rows = []
 
     def cell(metric: str, repair: str, value: float) -> str:
         change = changes.get((metric, repair))
-        return f"{points(value)} {'' if change is None else changed(change):>9}"
+        return f"{format_points(value)} {'' if change is None else format_change(change):>9}"
 
     for score in found.scores:
         main = cell("ndcg_at_10", score.repair, score.ndcg_at_10)
         rest = [cell(metric, score.repair, getattr(score, metric)) for metric, _ in _COLUMNS]
-        rows.append([score.repair, main, f"{points(score.low)} to {points(score.high)}", *rest])
+        rows.append([score.repair, main, f"{format_points(score.low)} to {format_points(score.high)}", *rest])
     print_table(out, columns, rows)
     if changes:
         legend = f"* differs beyond chance: p below 0.05 after Holm's correction for {len(changes)} comparisons."
         out.print(legend, style="dim", soft_wrap=True)
     for score in found.scores[1:]:
-        out.print(f"nDCG@10, {in_words(changes['ndcg_at_10', score.repair])}", soft_wrap=True)
+        out.print(f"nDCG@10, {describe_change(changes['ndcg_at_10', score.repair])}", soft_wrap=True)
     for note in found.notes:
         out.print(f"{note}.", style="dim", soft_wrap=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli.evaluate.text import changed, fitted_words, in_words, listed, points
-from isotrope.cli.options import ENGINE, Json, Keywords, derive_options, make_evaluation_options
+from isotrope.cli.evaluate.text import describe_change, describe_fit_texts, format_change, format_points
+from isotrope.cli.options import ENGINE, Json, Keywords, derive_options, make_evaluation_options, parse_names
 
 if TYPE_CHECKING:
     from isotrope.evaluation.result import StsEvaluation
@@ -46,17 +46,16 @@ def sts(
     json: Json = False,
 ) -> None:
     """Correlate cosines of sentence pairs with what people said, and say whether repairs help."""
-    from isotrope.cli.evaluate.result_files import refuse_result_file, write_result
-    from isotrope.cli.output import echo, echo_json
-    from isotrope.cli.terminal import Bar, warnings_told
+    from isotrope.cli.progress import Bar, print_warnings
+    from isotrope.cli.result_files import check_result_file, deliver_result
     from isotrope.evaluation.sts import evaluate_sts
 
-    refuse_result_file(output)
-    with Bar(quiet=json) as bar, warnings_told():
+    check_result_file(output)
+    with Bar(quiet=json) as bar, print_warnings():
         found = evaluate_sts(
             data=data,
-            sets=None if sets is None else listed(sets),
-            repairs=listed(repair),
+            sets=None if sets is None else parse_names(sets),
+            repairs=parse_names(repair),
             fit_text=fit_text,
             protocol=protocol,
             seed=seed,
@@ -64,14 +63,7 @@ def sts(
             **engine,
             progress=bar,
         )
-    if output is not None:
-        write_result(output, found)
-    if json:
-        echo_json(found.to_json())
-        return
-    _show(found)
-    if output is not None:
-        echo(f"\nWritten to {output}.")
+    deliver_result(found, output, _show, json=json)
 
 
 def _show(found: StsEvaluation) -> None:
@@ -81,7 +73,7 @@ def _show(found: StsEvaluation) -> None:
 
     out = console()
     first = found.scores[0]
-    fitted = fitted_words((score.fitted_on for score in found.scores), "each set's own sentences")
+    fitted = describe_fit_texts((score.fitted_on for score in found.scores), "each set's own sentences")
     changes = {(d.set, d.repair): d for d in found.differences if d.metric == "spearman"}
     repairs = list(dict.fromkeys(score.repair for score in found.scores))
     out.print(f"{first.model}, layers {first.layers}, pooling {first.pooling}", style="bold")
@@ -92,16 +84,21 @@ def _show(found: StsEvaluation) -> None:
     by = {(score.set, score.repair): score for score in found.scores}
     for name in dict.fromkeys(score.set for score in found.scores):
         raw = by[name, repairs[0]]
-        cells = [name, f"{raw.n:,}", points(raw.spearman), f"{points(raw.low)} to {points(raw.high)}"]
+        cells = [
+            name,
+            f"{raw.n:,}",
+            format_points(raw.spearman),
+            f"{format_points(raw.low)} to {format_points(raw.high)}",
+        ]
         for repair in repairs[1:]:
-            cells.append(f"{points(by[name, repair].spearman)} {changed(changes[name, repair]):>9}")
+            cells.append(f"{format_points(by[name, repair].spearman)} {format_change(changes[name, repair]):>9}")
         rows.append(cells)
     print_table(out, columns, rows, ["bold" if cells[0] == found.scores[-1].set else None for cells in rows])
     if changes:
-        out.print(_legend(found), style="dim", soft_wrap=True)
+        out.print(_describe_legend(found), style="dim", soft_wrap=True)
     for repair in repairs[1:]:
-        out.print(in_words(changes[found.scores[-1].set, repair]), soft_wrap=True)
-    for line in _notes(found):
+        out.print(describe_change(changes[found.scores[-1].set, repair]), soft_wrap=True)
+    for line in _describe_notes(found):
         out.print(line, style="dim", soft_wrap=True)
 
 
@@ -111,12 +108,12 @@ _SCORING = {
 }
 
 
-def _legend(found: StsEvaluation) -> str:
+def _describe_legend(found: StsEvaluation) -> str:
     count = sum(d.reason is None for d in found.differences)
     return f"* differs beyond chance: p below 0.05 after Holm's correction for {count} comparisons, Pearson's too."
 
 
-def _notes(found: StsEvaluation) -> list[str]:
+def _describe_notes(found: StsEvaluation) -> list[str]:
     """What was left out, and what is undefined."""
     lines = [
         f"left out of {name}: " + ", ".join(f"{count:,} pairs {why}" for why, count in reasons.items()) + "."

@@ -1,4 +1,4 @@
-"""The words that evaluations have in common: lists of names, points, and what a repair changes."""
+"""The words that evaluations have in common: points, and what a repair changes."""
 
 from __future__ import annotations
 
@@ -10,38 +10,29 @@ if TYPE_CHECKING:
     from isotrope.evaluation.result import PointDifference
 
 
-def listed(text: str) -> list[str]:
-    """What stands between commas.
-
-    >>> listed("softdecay, whitening")
-    ['softdecay', 'whitening']
-    """
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def points(value: float, *, sign: bool = False) -> str:
+def format_points(value: float, *, sign: bool = False) -> str:
     """Points with two decimals, a dash where there are none."""
     if not math.isfinite(value):
         return "-"
     return f"{value:+.2f}" if sign else f"{value:.2f}"
 
 
-def changed(change: PointDifference) -> str:
+def format_change(change: PointDifference) -> str:
     """A difference beside a score, with a star where it is significant."""
-    return f"({points(change.difference, sign=True)}{'*' if change.significant else ''})"
+    return f"({format_points(change.difference, sign=True)}{'*' if change.significant else ''})"
 
 
-def fitted_words(texts: Iterable[str | None], own: str) -> str:
+def describe_fit_texts(texts: Iterable[str | None], own: str) -> str:
     """On which texts repairs were fitted, nothing where there is none. own: what the set's own texts are.
 
-    >>> fitted_words([None, "own"], "the documents")
+    >>> describe_fit_texts([None, "own"], "the documents")
     '; repairs fitted on the documents'
     """
     words = sorted({own if text == "own" else text for text in texts if text is not None})
     return f"; repairs fitted on {', '.join(words)}" if words else ""
 
 
-def in_words(change: PointDifference) -> str:
+def describe_change(change: PointDifference) -> str:
     """What a repair changes, in a sentence."""
     where = "over all sets" if change.set == "mean" else f"on {change.set}"
     if change.reason is not None:
@@ -49,6 +40,6 @@ def in_words(change: PointDifference) -> str:
     words = "no difference beyond chance"
     if change.significant:
         words = "better than no repair" if change.difference > 0 else "worse than no repair"
-    interval = f"{points(change.low, sign=True)} to {points(change.high, sign=True)}"
+    interval = f"{format_points(change.low, sign=True)} to {format_points(change.high, sign=True)}"
     p = f"p {change.p:.2g}, corrected {change.p_corrected:.2g}"
-    return f"{change.repair}: {words} {where}: {points(change.difference, sign=True)} points ({interval}; {p})."
+    return f"{change.repair}: {words} {where}: {format_points(change.difference, sign=True)} points ({interval}; {p})."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from isotrope.cli.options import print_help
 from isotrope.cli.repair.apply import apply
 from isotrope.cli.repair.export import export
 from isotrope.cli.repair.fit import fit
@@ -12,9 +13,4 @@ from isotrope.cli.repair.show import show
 repair = typer.Typer(name="repair", help="Fit a repair once, see what it does, apply it to any rows, take it anywhere.")
 for _command in (fit, show, apply, export):
     repair.command()(_command)
-
-
-@repair.callback(invoke_without_command=True)
-def _options(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+repair.callback(invoke_without_command=True)(print_help)

@@ -51,35 +51,27 @@ def apply(
 
     float32 stays float32. What is written is there whole or not at all, and nothing is written over.
     """
-    from isotrope.cli.engine_text import engine_words
-    from isotrope.cli.output import console, echo_json, warn
-    from isotrope.cli.terminal import Bar
-    from isotrope.errors import InputError
+    from isotrope.cli.output import console, print_json, print_problem
+    from isotrope.cli.progress import Bar
+    from isotrope.cli.terminal import describe_engine
     from isotrope.repairs import apply_to_file, apply_to_store, load_repair
     from isotrope.repairs.unit_length import check_way
-    from isotrope.sources.vectors.stores.address import parse
     from isotrope.storage.files import remove_leftovers_of
     from isotrope.storage.locks import reserve_path
-    from isotrope.storage.row_files import refuse_target
 
-    place = parse(output)
-    if place is None:
-        refuse_target(Path(output))
-        if output_column is not None:
-            raise InputError(f"--output-column ({output_column!r}) is for stores; leave it out for a file.")
-    elif engine.engine != "local":
-        raise InputError(
-            f"{place} is in a store, and stores are written with --engine local, not {engine.engine}; use that."
-        )
+    address = _check_output(output, output_column, engine)
     fitted = load_repair(folder)
     if normalize is not None:
         check_way(normalize)
-    with nullcontext() if place else reserve_path(output), Bar(quiet=json) as bar:  # stores keep their names themselves
-        if place is None:
+    with (
+        nullcontext() if address else reserve_path(output),
+        Bar(quiet=json) as bar,
+    ):  # stores keep their names themselves
+        if address is None:
             remove_leftovers_of(Path(output))
         bar("opening", 0, None)
         with open_space(input, reading, engine, precision="fast", in_order=True) as source:
-            notes = list(differences(fitted.fitted_on_, source.describe()))
+            notes = list(find_differences(fitted.fitted_on_, source.describe()))
             if fitted.fit_check_ is None and not allow_mismatch:
                 notes.append("the repair does not say how long the rows of its fit were, so these are not compared")
             how: dict[str, Any] = {"normalize": normalize, "allow_mismatch": allow_mismatch}
@@ -88,41 +80,56 @@ def apply(
                 bar(f"repairing {source.unit}", done, total)
 
             where = output
-            if place is None:
-                notes += lost_columns(source, output)
+            if address is None:
+                notes += find_lost_columns(source, output)
                 rows = apply_to_file(fitted, source.with_progress(tell), output, **how)
             else:
-                store = same_store(source, place)
-                target = store.target(place, output_column, fitted.map_.columns)
+                store = check_same_store(source, address)
+                target = store.target(address, output_column, fitted.map_.columns)
                 where = target.words
                 rows = apply_to_store(fitted, store, target, tell, **how)
                 if store.left_out:
                     notes.append(f"{store.left_out:,} rows without a vector were left out")
             engine_used = source.engine
     if json:
-        import json as library
-
-        columns = fitted.map_.columns
         document = {
             "repair": fitted.name,
-            "output": where if place is None else str(place),
+            "output": where if address is None else str(address),
             "rows": rows,
-            "columns": columns,
+            "columns": fitted.map_.columns,
             "notes": notes,
             "engine": engine_used,
         }
-        echo_json(library.dumps(document, indent=1, ensure_ascii=False))
+        print_json(document)
         return
     for note in notes:
-        warn(note)
+        print_problem(f"{note}.")
     console().print(
         f"{rows:,} rows of {fitted.map_.columns} columns in {where}, repaired by {fitted!r}.", soft_wrap=True
     )
-    for line in engine_words(engine_used, {}):
+    for line in describe_engine(engine_used, {}):
         console().print(line, style="dim", soft_wrap=True)
 
 
-def same_store(source: Source, target: Address) -> Store:
+def _check_output(output: str, column: str | None, engine: Engine) -> Address | None:
+    """Refuse an output that cannot be written; returns its address where it is in a store."""
+    from isotrope.errors import InputError
+    from isotrope.sources.vectors.stores.address import parse
+    from isotrope.storage.row_files import refuse_target
+
+    address = parse(output)
+    if address is None:
+        refuse_target(Path(output))
+        if column is not None:
+            raise InputError(f"--output-column ({column!r}) is for stores; leave it out for a file.")
+    elif engine.engine != "local":
+        raise InputError(
+            f"{address} is in a store, and stores are written with --engine local, not {engine.engine}; use that."
+        )
+    return address
+
+
+def check_same_store(source: Source, target: Address) -> Store:
     """The store that rows are from, where repaired ones can go back to."""
     from isotrope.errors import InputError
 
@@ -135,7 +142,7 @@ def same_store(source: Source, target: Address) -> Store:
     return store
 
 
-def lost_columns(source: Source, output: str) -> Iterator[str]:
+def find_lost_columns(source: Source, output: str) -> Iterator[str]:
     """What stands beside the rows and is not written with them."""
     columns, suffix = source.columns, Path(output).suffix.lower()
     if columns is not None and columns.names and suffix != ".parquet":
@@ -146,10 +153,10 @@ def lost_columns(source: Source, output: str) -> Iterator[str]:
         yield "only the vectors were written; --engine local keeps the other columns of one kind of table"
 
 
-def differences(fitted_on: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[str]:
+def find_differences(fitted_on: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[str]:
     """Where rows of a model are not of the kind that a repair was fitted on.
 
-    >>> list(differences({"sources": [{"model": "bert", "pooling": "mean"}]}, {"model": "bert", "pooling": None}))
+    >>> list(find_differences({"sources": [{"model": "bert", "pooling": "mean"}]}, {"model": "bert", "pooling": None}))
     ['the repair was fitted with pooling mean, these rows have pooling none']
     """
     for before in fitted_on.get("sources", []):

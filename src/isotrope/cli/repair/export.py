@@ -27,8 +27,8 @@ def export(
     json: Json = False,
 ) -> None:
     """Write a linear repair for another library, which applies it without isotrope."""
-    from isotrope.cli.output import console, echo_json
-    from isotrope.cli.terminal import warnings_told
+    from isotrope.cli.output import console, print_json
+    from isotrope.cli.progress import print_warnings
     from isotrope.integrations import KINDS
     from isotrope.integrations import export as write
     from isotrope.repairs import load_repair
@@ -36,13 +36,11 @@ def export(
     kind = KINDS.get(to)
     fitted = load_repair(folder)
     options: dict[str, Any] = {} if rows is None else {"rows": rows}
-    with warnings_told():
+    with print_warnings():
         write(fitted, to, output, model=model, **options)
     if json:
-        import json as library
-
         document = {"repair": fitted.name, "kind": to, "output": str(output), "what": kind.what, "read": kind.read}
-        echo_json(library.dumps(document, indent=1, ensure_ascii=False))
+        print_json(document)
         return
     out = console()
     out.print(f"{fitted!r} as {kind.what}, in {output}.", soft_wrap=True)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isotrope.cli.options import ENGINE, SPACE, Json, Options, derive_options, make_space_options
-from isotrope.cli.space import check_unused, open_space, run_layer
+from isotrope.cli.options import ENGINE, SPACE, Json, OptionGroup, derive_options, make_space_options
+from isotrope.cli.space import check_unused, find_run_layer, open_space
 from isotrope.engines.engine import Engine
 from isotrope.options import find_changes, list_options, option
 from isotrope.sources.input import Input
@@ -50,7 +50,7 @@ class Parameters:
 
 @derive_options
 def fit(
-    parameters: Annotated[Parameters, Options(Parameters)],
+    parameters: Annotated[Parameters, OptionGroup(Parameters)],
     reading: Annotated[Input, make_space_options(f"{SPACE} bad_files")],
     engine: Annotated[Engine, ENGINE],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to save the repair in; a new one.")],
@@ -63,10 +63,10 @@ def fit(
     json: Json = False,
 ) -> None:
     """Fit a repair on rows in one pass, and save it in a folder."""
-    from isotrope.cli.engine_text import engine_words
-    from isotrope.cli.output import console, echo_json
+    from isotrope.cli.output import console, print_json
+    from isotrope.cli.progress import Bar, print_warnings
     from isotrope.cli.repair.facts import describe_fit, describe_repair, print_safety
-    from isotrope.cli.terminal import Bar, warnings_told
+    from isotrope.cli.terminal import describe_engine
     from isotrope.errors import StoreError
     from isotrope.runs.run import Run
     from isotrope.storage.files import remove_leftovers_of
@@ -82,29 +82,27 @@ def fit(
         remove_leftovers_of(output)
         if input is not None and Run(input).finished:
             check_unused(reading, f"the run {input!r}")
-            with warnings_told():
+            with print_warnings():
                 _fit_on_run(fitted, fit_rows, input, reading.layers)
         else:
             with Bar(quiet=json) as bar:
                 bar("opening", 0, None)
-                with open_space(input, reading, engine, precision="fast") as source, warnings_told():
+                with open_space(input, reading, engine, precision="fast") as source, print_warnings():
                     fit_rows(source.with_progress(lambda done, total: bar(f"reading {source.unit}", done, total)))
                     where, read = source.engine, source.describe()
         if normalize:
             fitted.normalizes_ = "output" if "normalize" in fitted.get_params() else "both"
         fitted.save(output)
     if json:
-        import json as library
-
         document = describe_repair(fitted) | {"output": str(output), "engine": where}
-        echo_json(library.dumps(document, indent=1, ensure_ascii=False))
+        print_json(document)
         return
     out = console()
     out.print(
         f"{fitted!r} from {fitted.map_.width} to {fitted.map_.columns} columns, {describe_fit(fitted.fitted_on_)}."
     )
     print_safety(out, fitted)
-    for line in engine_words(where, read):
+    for line in describe_engine(where, read):
         out.print(line, style="dim", soft_wrap=True)
     out.print(f"Saved in {output}/: isotrope repair show {output} says what it does.")
 
@@ -147,7 +145,7 @@ def _fit_on_run(fitted: Repair, fit_rows: Callable[[Any], Repair], folder: str, 
     from isotrope.repairs import saved_summary
     from isotrope.repairs.linear import LinearRepair
 
-    wanted, source = run_layer(folder, layer)
+    wanted, source = find_run_layer(folder, layer)
     summary = saved_summary(folder, wanted)
     if isinstance(fitted, LinearRepair):
         fit_rows(summary)

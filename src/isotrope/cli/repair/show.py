@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isotrope.cli.options import SPACE, Json, derive_options, make_space_options
-from isotrope.cli.space import check_unused, open_space, run_layer
+from isotrope.cli.space import check_unused, find_run_layer, open_space
 from isotrope.sources.input import Input
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ def show(
     json: Json = False,
 ) -> None:
     """Show what a repair does: its gains, and every measure before and after it."""
-    from isotrope.cli.output import echo_json
+    from isotrope.cli.output import print_json
+    from isotrope.cli.progress import Bar
     from isotrope.cli.repair.facts import describe_repair
-    from isotrope.cli.terminal import Bar
     from isotrope.repairs import Affine, load_repair, saved_summary
     from isotrope.repairs.effects.before_after import before_after
     from isotrope.runs.run import Run
@@ -54,7 +54,7 @@ def show(
     table: BeforeAfter | None = None
     if input is not None and Run(input).finished:
         check_unused(reading, f"the run {input!r}")
-        summary = saved_summary(input, run_layer(input, reading.layers)[0])
+        summary = saved_summary(input, find_run_layer(input, reading.layers)[0])
         with Bar(quiet=json) as bar:
             table = before_after(fitted, summary, measures, sample=sample, seed=seed, progress=bar)
     elif (input, reading.model, reading.text, reading.vectors) != (None,) * 4:
@@ -68,16 +68,14 @@ def show(
         if isinstance(fitted.map_, Affine) or measures is not None:
             table = before_after(fitted, measures=measures, seed=seed)
     if json:
-        import json as library
-
-        document = describe_repair(fitted) | {"spectrum": None, "gains": None} | _spectrum(fitted)
+        document = describe_repair(fitted) | {"spectrum": None, "gains": None} | _describe_spectrum(fitted)
         document |= {"effects": None if table is None else table.to_dict()}
-        echo_json(library.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(document)
     else:
         _print(fitted, table, folder)
 
 
-def _spectrum(fitted: Repair) -> dict[str, Any]:
+def _describe_spectrum(fitted: Repair) -> dict[str, Any]:
     """The strength of each direction and what it is multiplied by, where a repair has such."""
     from isotrope.repairs.linear import LinearRepair
 
@@ -97,7 +95,7 @@ def _print(fitted: Repair, table: BeforeAfter | None, folder: Path) -> None:
     out.print(title)
     out.print(describe_fit(fitted.fitted_on_), style="dim", soft_wrap=True)
     print_safety(out, fitted)
-    if spectrum := _spectrum(fitted):
+    if spectrum := _describe_spectrum(fitted):
         _print_gains(out, spectrum["spectrum"], spectrum["gains"])
     if table is None:
         out.print(f"\nWhat it does depends on each row: isotrope repair show {folder} INPUT tries it on rows.")
@@ -111,10 +109,10 @@ def _print(fitted: Repair, table: BeforeAfter | None, folder: Path) -> None:
         )
 
 
-def directions_shown(count: int, lines: int = _LINES) -> list[int]:
+def select_directions(count: int, lines: int = _LINES) -> list[int]:
     """Directions to draw: the first, the last, and ever sparser ones between.
 
-    >>> directions_shown(100, 6)
+    >>> select_directions(100, 6)
     [0, 2, 5, 15, 39, 99]
     """
     if count <= lines:
@@ -126,23 +124,23 @@ def directions_shown(count: int, lines: int = _LINES) -> list[int]:
 def _print_gains(out: Any, spectrum: list[float], gains: list[float]) -> None:
     """A line for some directions: strength before, gain, strength after, both drawn to one scale each."""
     from isotrope.cli.tables import Column, print_table
-    from isotrope.cli.terminal import bar, bar_width, number
+    from isotrope.cli.terminal import choose_bar_width, format_bar, format_number
 
     after = [strength * gain for strength, gain in zip(spectrum, gains, strict=True)]
     largest, largest_after = (max(map(abs, values), default=0.0) or 1.0 for values in (spectrum, after))
     columns = [Column("direction", right=True), Column("strength", rank=1), Column("gain", right=True), Column("after")]
-    wide, rows = bar_width(out), []
-    for i in directions_shown(len(spectrum)):
-        before = f"{number(spectrum[i]):>9} {bar(spectrum[i] / largest, wide)}"
-        changed = f"{number(after[i]):>9} {bar(abs(after[i]) / largest_after, wide)}"
-        rows.append([str(i + 1), before, f"× {number(gains[i])}", changed])
+    wide, rows = choose_bar_width(out), []
+    for i in select_directions(len(spectrum)):
+        before = f"{format_number(spectrum[i]):>9} {format_bar(spectrum[i] / largest, wide)}"
+        changed = f"{format_number(after[i]):>9} {format_bar(abs(after[i]) / largest_after, wide)}"
+        rows.append([str(i + 1), before, f"× {format_number(gains[i])}", changed])
     out.print()
     print_table(out, columns, rows)
 
 
 def _print_changes(out: Any, found: BeforeAfter) -> None:
     from isotrope.cli.tables import Column, print_table
-    from isotrope.cli.terminal import number
+    from isotrope.cli.terminal import format_number
 
     columns = [Column("measure", wraps=24), Column("before", right=True), Column("after", right=True)]
     columns += [Column("better", rank=1), Column("how", wraps=16, rank=2)]
@@ -152,7 +150,7 @@ def _print_changes(out: Any, found: BeforeAfter) -> None:
             continue
         name = c.measure if c.variant == "definition" else f"{c.measure} ({c.variant})"
         how = c.reason or (f"exact, {c.n:,} rows" if c.by == "moments" else f"{c.n:,} sampled rows")
-        rows.append([name, number(c.before), number(c.after), c.better or "", how])
+        rows.append([name, format_number(c.before), format_number(c.after), c.better or "", how])
     out.print()
     print_table(out, columns, rows)
     if without := [c for c in found.changes if math.isnan(c.before) and math.isnan(c.after)]:
@@ -162,13 +160,13 @@ def _print_changes(out: Any, found: BeforeAfter) -> None:
 
 def _print_cutoffs(out: Any, found: BeforeAfter) -> None:
     from isotrope.cli.tables import Column, print_table
-    from isotrope.cli.terminal import fixed
+    from isotrope.cli.terminal import format_fixed
 
     titles = ("old cosine cut-off", "becomes", "pairs above", "of which the same pairs")
     rows = []
     for c in found.cutoffs:
         kept = "-" if math.isnan(c.kept) else f"{c.kept:.0%}"
-        rows.append([f"{c.before:g}", fixed(c.after), f"{round(c.share * c.pairs):,}", kept])
+        rows.append([f"{c.before:g}", format_fixed(c.after), f"{round(c.share * c.pairs):,}", kept])
     out.print()
     print_table(out, [Column(title, right=True) for title in titles], rows)
     if found.cutoffs:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError
+from isotrope.formats.json import to_plain
 from isotrope.pipeline import Progress
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
@@ -18,7 +19,6 @@ from isotrope.studies.latent_geometry.published import TABLE_2
 from isotrope.studies.latent_geometry.published_models import read_models
 from isotrope.studies.latent_geometry.regression import compute_skill, correlate, fit, split_models
 from isotrope.studies.representative_sample import SEQUENCES, draw_samples, split_sequences
-from isotrope.studies.result import to_plain
 
 if TYPE_CHECKING:
     import pandas as pd
