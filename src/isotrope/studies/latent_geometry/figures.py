@@ -18,7 +18,7 @@ _COLUMNS = 4
 
 
 def make_noise_figure(every: pd.DataFrame) -> StudyFigure:
-    """Fig. 1: score against the share of noise. every: kind, level, glue, one row for each changed model."""
+    """Fig. 1: score against the share of noise, one row of the table for each changed model."""
     return make_figure("noise", "Mean score by share of noise on the weights (Fig. 1).", partial(_draw_noise, every))
 
 
@@ -41,7 +41,10 @@ def _draw_noise(every: pd.DataFrame, figure: Figure) -> None:
 def make_measures_figure(models: pd.DataFrame, measures: list[str]) -> StudyFigure:
     """Figs. 3, 5, 6 and 9 to 11: every measure against the score.
 
-    models: architecture, other (not made by noise), glue and the measures, one row for each model.
+    Args:
+        models: a row for each model, with the columns `architecture`, `other` (not made by noise), `glue` and the
+            measures.
+        measures: the columns to show.
     """
     title = "Score against each measure; a colour for each architecture, crosses for models not made by noise."
     height = 1.4 * -(-len(measures) // _COLUMNS)
@@ -84,7 +87,7 @@ def _draw_residuals(residuals: pd.DataFrame, figure: Figure) -> None:
 
 
 def make_matrix_figure(matrix: pd.DataFrame) -> StudyFigure:
-    """Fig. 8: which measures go together. matrix: measure, and a column for each."""
+    """Fig. 8: correlations between the measures."""
     title = "Pearson's r between the measures (Fig. 8); columns go by the numbers of the rows."
     return make_figure("matrix", title, partial(_draw_matrix, matrix), width=PAGE, height=0.6 + 0.16 * len(matrix))
 
@@ -94,7 +97,7 @@ def _draw_matrix(matrix: pd.DataFrame, figure: Figure) -> None:
 
 
 def make_sample_figure(samples: pd.DataFrame) -> StudyFigure:
-    """Fig. 2: how far ten samples are from the corpus. samples: words, pairs, lengths, one row for each sample."""
+    """Fig. 2: the distance of ten samples to the corpus, one row of the table for each sample."""
     title = (
         "Distance of the frequencies of words, pairs of words and lengths in ten samples to those in all of the text."
     )

@@ -28,8 +28,19 @@ if TYPE_CHECKING:
 class Prediction:
     """A GLUE average (a share of 1) by one measure, with its 95 % prediction interval and what it is worth.
 
-    seen_low, seen_high: the measure's range over the models that the regression was fitted to. r2: of that regression.
-    r_bert_small, r_roberta: of the measure with GLUE. error: root of the MSE on the 13 other models.
+    Args:
+        measure: the name of the measure.
+        value: of the measure on the model.
+        glue: the predicted average.
+        low: the lower end of the interval.
+        high: the upper end of the interval.
+        seen_low: the least value of the measure over the models that the regression was fitted to.
+        seen_high: the largest such value.
+        inside: whether the value lies between them.
+        r2: of the regression.
+        r_bert_small: correlation of the measure with GLUE over noisy BERT-small models.
+        r_roberta: the same over noisy RoBERTa models.
+        error: root mean squared error on the 13 other models.
     """
 
     measure: str
@@ -48,9 +59,17 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Predictions:
-    """All predictions for one model. guess, guess_error: the training mean, and its error on the 13 others.
+    """All predictions for one model.
 
-    spread: the standard deviation of these 13. architecture: the one that the regressions used, None for none.
+    Args:
+        model: the name of the model.
+        architecture: the one that the regressions used, None for none.
+        rows: the number of tokens that were measured.
+        predictions: one for each measure.
+        guess: the mean of the models that the regressions were fitted to.
+        guess_error: the root mean squared error of that guess on the 13 other models.
+        spread: the standard deviation of these 13.
+        warnings: reasons for caution.
     """
 
     model: str
@@ -79,8 +98,19 @@ def predict_glue(
 ) -> Predictions:
     """Predict a model's GLUE average from each measure of its last layer, calibrated on the authors' 168 models.
 
-    data: a folder with `latent_geometry/` (the authors' files) and `wikitext-2/valid.txt`. Corpus, 5,000 sequences,
-    116,667 tokens, last layer, special tokens and quantizers are fixed: the figures depend on them.
+    Corpus, 5,000 sequences, 116,667 tokens, last layer, special tokens and quantizers are fixed: the measures depend
+    on them.
+
+    Args:
+        model: hub id, folder or GGUF file; None for the embedded model.
+        data: a folder with `latent_geometry/` (the authors' files) and `wikitext-2/valid.txt`.
+        seed: of the sequences and the quantizers.
+        device: the device of the model.
+        batch_size: texts in a batch; None for the default of a scan.
+        progress: called with what is being done.
+
+    References:
+        Marbut, Chandler and Wheeler, Exploring the Latent Geometry of Transformer Models.
     """
     progress = progress or (lambda *_: None)
     root = Path(data)

@@ -28,8 +28,14 @@ _TOGETHER = (PATCHINESS, "cluster_eee_additive", "vrm", "eee")
 class Fit:
     """An ordinary least-squares fit of GLUE on a design with an intercept.
 
-    architectures: those seen, the first of which the others are compared with. coefficients: (p,). n: models. r2: share
-    of the variance explained. deviation: of the residuals, n − p degrees of freedom. inverse: (XᵀX)⁻¹.
+    Args:
+        terms: the terms of the design.
+        architectures: all that occur; the others are compared with the first.
+        coefficients: (p,).
+        n: the number of models.
+        r2: the share of the variance that the fit explains.
+        deviation: the standard deviation of the residuals, with n − p degrees of freedom.
+        inverse: (XᵀX)⁻¹, (p, p).
     """
 
     terms: tuple[str, ...]

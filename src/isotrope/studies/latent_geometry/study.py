@@ -131,9 +131,9 @@ def latent_geometry(
     )
     numbers = range(options.seed, options.seed + (1 if options.quick else seeds))
     cases = _list_all_cases(protocol, shares, numbers)
-    kinds = {model: model for model in options.names}
-    kinds |= match_checkpoints(options.names, [str(other).rstrip("/") for other in others], protocol.load)
-    cases |= {other: [Case(CHECKPOINT, math.nan, options.seed)] for other in kinds if other not in cases}
+    checkpoints = match_checkpoints(options.names, [str(other).rstrip("/") for other in others], protocol.load)
+    cases |= {checkpoint: [Case(CHECKPOINT, math.nan, options.seed)] for checkpoint in checkpoints}
+    kinds = {model: model for model in options.names} | checkpoints
     experiments = [
         Experiment("published table 2", lambda: repeat_table_2(read_models(folder))),
         Experiment("published regressions", lambda: repeat_regressions(read_models(folder))),
@@ -141,9 +141,8 @@ def latent_geometry(
         Experiment("sample", partial(_describe_samples, protocol.samples)),
         *_list_experiments(protocol, cases, kinds),
     ]
-    settings = {"levels": shares, "seeds": len(numbers), "foreign": protocol.foreign}
-    settings |= {"others": sorted(cases.keys() - set(options.names))} if others else {}
-    settings |= protocol.plan.settings()
+    settings = {"levels": shares, "seeds": len(numbers), "foreign": protocol.foreign} | protocol.plan.settings()
+    settings |= {"others": sorted(checkpoints)} if others else {}
     return run_study("latent-geometry", PAPER, experiments, options, settings, partial(_announce, protocol, cases))
 
 

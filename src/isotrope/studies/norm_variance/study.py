@@ -29,7 +29,12 @@ from isotrope.studies.norm_variance.figures import (
     make_words_figure,
 )
 from isotrope.studies.norm_variance.layer_norms import find_layer_norms
-from isotrope.studies.norm_variance.types import FILTERS, tabulate_filters, tabulate_token_counts, tabulate_variation
+from isotrope.studies.norm_variance.token_tables import (
+    FILTERS,
+    tabulate_filters,
+    tabulate_token_counts,
+    tabulate_variation,
+)
 from isotrope.studies.options import CommonOptions, Options, layer_readings
 from isotrope.studies.result import Study, Table
 from isotrope.studies.runner import Experiment, Results, run_study

@@ -20,8 +20,14 @@ _SEQUENCES = 200
 def compute_rank_bound(sample: Sample, most: int = _SEQUENCES) -> list[dict[str, Any]]:
     """Compute the largest distance of tokens from one, a quarter and half of the directions, and the bound.
 
-    bound: mean over sequences of σ_{k+1}. distance: mean of the furthest token's. tightest: the largest share of the
-    bound that a token reaches in any sequence; the theorem says at most 1. slack: mean of 1 − distance/bound.
+    Args:
+        sample: sampled rows of one layer, in whole sequences.
+        most: the most sequences to use.
+
+    Returns:
+        A record for each number of directions k: `bound`, the mean over sequences of σ_{k+1}; `distance`, the mean of
+        the furthest token's distance; `tightest`, the largest share of the bound that a token reaches, by the theorem
+        at most 1; and `slack`, the mean of 1 − distance/bound.
     """
     known, values = sample.rows, np.asarray(sample.values, dtype=np.float64)
     ends = np.append(known.starts(), len(values))

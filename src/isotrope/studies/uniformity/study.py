@@ -26,7 +26,7 @@ from isotrope.studies.finetuning_plan import FineTuning
 from isotrope.studies.options import CommonOptions, Options, layer_readings
 from isotrope.studies.result import Claim, Study, Table
 from isotrope.studies.runner import Experiment, Results, run_study
-from isotrope.studies.uniformity import glue
+from isotrope.studies.uniformity import training
 from isotrope.studies.uniformity.ablations import (
     measure_without_parts,
     score_other_blocks,
@@ -34,7 +34,6 @@ from isotrope.studies.uniformity.ablations import (
     time_svd,
 )
 from isotrope.studies.uniformity.claims import judge_bound, judge_depth, judge_sts, select_best_alpha
-from isotrope.studies.uniformity.contrastive import score_contrastive
 from isotrope.studies.uniformity.figures import RUN_FIGURES, make_bound_figure, make_pairs_figure, make_sts_figure
 from isotrope.studies.uniformity.published import FIXED, MISPRINTS, WHITENING, find_sts_score, find_uniformity
 from isotrope.studies.uniformity.rank_bound import compute_rank_bound
@@ -124,20 +123,20 @@ def _list_experiments(options: Options, plan: FineTuning, seeds: int, model: str
         runs["repaired"] = partial(_measure_repairs, options, model)
         runs["tsne"] = partial(_project_pairs, options, model)
         runs["other blocks"] = partial(score_other_blocks, options, model)
-        runs["simcse"] = partial(score_contrastive, options, model)
+        runs["simcse"] = partial(training.score_contrastive, options, model)
     if plan.data:
         runs["positions"] = partial(score_positions, options, plan, model)
-        runs["glue"] = partial(glue.compare_methods, options, plan, seeds, model)
-        runs["glue sizes"] = partial(glue.compare_sizes, options, plan, model)
+        runs["glue"] = partial(training.compare_methods, options, plan, seeds, model)
+        runs["glue sizes"] = partial(training.compare_sizes, options, plan, model)
         if not options.quick:
-            runs["glue blocks"] = partial(glue.compare_blocks, options, plan, model)
+            runs["glue blocks"] = partial(training.compare_blocks, options, plan, model)
     return [Experiment(f"{model} {name}", run) for name, run in runs.items()]
 
 
 def _announce(options: Options, plan: FineTuning, seeds: int) -> None:
     """Say how long reading, measuring and fine-tuning will take."""
     options.announce(",".join(_BY_LAYER), 5.0)  # once whole, and with parts disabled
-    times = glue.count_runs(options) * (1 if options.quick else seeds) + 2
+    times = training.count_runs(options) * (1 if options.quick else seeds) + 2
     plan.announce(options, lambda model: options.input(model).load(), dict.fromkeys(options.names, times))
 
 
