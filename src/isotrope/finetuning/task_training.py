@@ -113,7 +113,7 @@ def train(
             encoder(rows.texts),
             _label_tensor(task, rows),
             training,
-            _held_out_scorer(model, encoder(held_out.texts), task, held_out, training),
+            _make_scorer(model, encoder(held_out.texts), task, held_out, training),
             make_rng("order"),
             progress("training"),
             record_alpha,
@@ -199,7 +199,7 @@ def _select_pairs(pairs: TaskData, data: TaskData, parts: Split, training: Train
     return pairs.train.take(rng.permutation(len(pairs.train))[: training.train_rows].tolist())
 
 
-def _held_out_scorer(model: Any, encoded: Encoded, task: Task, rows: Rows, training: Training) -> Callable[[], float]:
+def _make_scorer(model: Any, encoded: Encoded, task: Task, rows: Rows, training: Training) -> Callable[[], float]:
     """A function that computes the score on held-out rows."""
     return lambda: average_scores(_compute_scores(task, predict(model, encoded, training.batch_size), rows).values())
 
