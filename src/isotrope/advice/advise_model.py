@@ -28,7 +28,7 @@ from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
 from isotrope.sources.models.load import Loaded
 from isotrope.sources.text.encoder import Tell
-from isotrope.sources.text.pooling import mean, parse
+from isotrope.sources.text.pooling import Pooling, mean, parse
 from isotrope.sources.text.sentence_model import ENCODED, has_pipeline
 from isotrope.sources.text.source import TextSource
 from isotrope.sources.text.token_weights import TokenWeights, sif_weights
@@ -73,12 +73,7 @@ def advise_model(
     """
     if layers is None and reading.pooling is None and has_pipeline(reading.model, reading.revision) and loaded is None:
         layers = ENCODED
-    pooling = parse(reading.pooling or "mean")
-    if pooling.layers:
-        raise InputError(
-            f"the pooling {pooling.name} names layers itself, and which ones to take is what is asked; give a plain "
-            "pooling such as mean, and layers such as 1,-1 if they are settled."
-        )
+    pooling = _check_pooling(reading)
     given = _read_texts(reading)
     if layers != ENCODED:
         reading = replace(reading, pooling=reading.pooling or "mean")
@@ -106,11 +101,21 @@ def advise_model(
         rows_of = partial(spaces.of, Space(best.layers, best.weighted))
         rows = rows_of([text for text in sampled if text in spaces])
         repair = fit_scale_free_softdecay(add_everyday(rows, rows_of(texts.benchmark.sentences)))
-    advised = replace(reading, layers=best.layers)
-    if best.weighted:
-        advised = replace(advised, token_weights=weights)
+    token_weights = weights if best.weighted else reading.token_weights
+    advised = replace(reading, layers=best.layers, token_weights=token_weights)
     reasons = _list_reasons(candidates, best)
     return Advice(advised, repair, "yardstick", reasons, best.geometry, len(sampled), seed, candidates)
+
+
+def _check_pooling(reading: Input) -> Pooling:
+    """Check that the pooling does not name layers, and resolve it."""
+    pooling = parse(reading.pooling or "mean")
+    if pooling.layers:
+        raise InputError(
+            f"the pooling {pooling.name} names layers itself, and which ones to take is what is asked; give a plain "
+            "pooling such as mean, and layers such as 1,-1 if they are settled."
+        )
+    return pooling
 
 
 def _evaluate_candidates(spaces: Spaces, texts: CandidateTexts, seed: int, tell: Progress) -> list[Candidate]:
