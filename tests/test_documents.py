@@ -22,16 +22,16 @@ def blocks(name: str, language: str) -> list[str]:
 
 
 def test_the_thresholds_of_the_advice_are_in_the_docs() -> None:
-    from isotrope.advice import trial
+    from isotrope.advice.candidate import EVERYDAY, GAIN, GAIN_OF_REPAIRABLE
     from isotrope.advice.scale_free_softdecay import FIRMNESS
     from isotrope.verdict.thresholds import REPAIRABLE
 
     page = (DOCS / "advice.md").read_text("utf-8")
     words = " or in ".join(f"`{word}`" for word in REPAIRABLE)
-    assert f"at least {trial.GAIN_OF_REPAIRABLE} where the rows are {words}, {trial.GAIN} where they are" in page
+    assert f"at least {GAIN_OF_REPAIRABLE} where the rows are {words}, {GAIN} where they are" in page
     assert f"A repair is advised where they are {words} by the [table](verdict.md)" in page
     assert f"of 3,000 rows is {FIRMNESS:g}" in page
-    assert f"weigh {trial.EVERYDAY:.0%}".replace("%", " %") in page
+    assert f"weigh {EVERYDAY:.0%}".replace("%", " %") in page
 
 
 def test_the_page_about_training_names_all_that_there_is() -> None:

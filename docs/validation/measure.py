@@ -21,8 +21,8 @@ from scipy import stats
 
 from isotrope.advice.advice import Advice
 from isotrope.advice.advise_model import advise_model
-from isotrope.advice.passage_halves import cosines
-from isotrope.advice.spaces import Space, Spaces, encode_in
+from isotrope.advice.candidate import cosines
+from isotrope.advice.spaces import Space, Spaces, encode_spaces
 from isotrope.evaluation.pairs import read_sets
 from isotrope.repairs import AllButTheTop, SoftDecay, Whitening
 from isotrope.sources.corpora.corpus import open_corpus
@@ -64,9 +64,9 @@ class Cache:
         place, rows = self.known.setdefault(key, ({}, {}))
         missing = [text for text in dict.fromkeys(texts) if text not in place]
         if missing:
-            found = encode_in(replace(reading, layers=",".join(map(str, self.layers))), loaded, missing, weights)
+            found = encode_spaces(replace(reading, layers=",".join(map(str, self.layers))), loaded, missing, weights)
             shift = len(place)
-            place.update({text: shift + i for text, i in found.place.items()})
+            place.update({text: shift + i for text, i in found.numbers.items()})
             for space, part in found.rows.items():
                 rows[space] = np.concatenate([rows[space], part]) if space in rows else part
         kinds = dict.fromkeys(space.weighted for space in rows)

@@ -14,12 +14,11 @@ from sentence_transformers import SentenceTransformer
 
 from isotrope.advice.advise import advise
 from isotrope.advice.advise_model import LEAST
+from isotrope.advice.benchmark_pairs import make_benchmark
 from isotrope.advice.build import build
-from isotrope.advice.geometry import geometry
-from isotrope.advice.neighbours import kept
-from isotrope.advice.passage_halves import cosines, found, halves
-from isotrope.advice.scale_free_softdecay import bend
-from isotrope.advice.yardstick import yardstick
+from isotrope.advice.candidate import cosines, cut_into_halves, reciprocal_ranks
+from isotrope.advice.geometry import compute_geometry, compute_neighbours_kept
+from isotrope.advice.scale_free_softdecay import fit_scale_free_softdecay
 from isotrope.errors import InputError, StoreError
 from isotrope.evaluation.pairs import read_sets
 from isotrope.repairs.fit_data import collect
@@ -71,8 +70,8 @@ def test_vectors_whose_answer_is_known(space, repaired_from: int | None, d: int,
     assert any("weaker" in reason for reason in advice.reasons)
     if advice.repair is not None:
         rows = space(n, d, seed + 100)  # rows never seen
-        after = geometry(collect(advice.repair.transform(rows))[0])
-        before = geometry(collect(rows)[0])
+        after = compute_geometry(collect(advice.repair.transform(rows))[0])
+        before = compute_geometry(collect(rows)[0])
         assert after.mean_cosine <= max(before.mean_cosine - 0.2, 0.05)
         assert after.repairable is None or after.isoscore_share > 2 * before.isoscore_share
 
@@ -83,48 +82,48 @@ def test_many_rows_say_the_same(space, repaired: bool) -> None:  # type: ignore[
     assert (advise(vectors=space(20_000, 768, 0)).repair is not None) is repaired
 
 
-def test_bending_is_the_formula_at_the_scale_of_the_rows() -> None:
+def test_softdecay_is_the_formula_at_the_scale_of_the_rows() -> None:
     rows = dominant(2_000, 12, 0)
     singular = np.linalg.svd(rows, compute_uv=False) * np.sqrt(3_000 / len(rows))
-    repair = bend(rows, 5.0)
-    bent = np.log1p(5.0 * singular / np.median(singular))
-    np.testing.assert_allclose(repair.gains_, bent / singular * singular[0] / bent[0], rtol=1e-6)
+    repair = fit_scale_free_softdecay(rows, 5.0)
+    expected = np.log1p(5.0 * singular / np.median(singular))
+    np.testing.assert_allclose(repair.gains_, expected / singular * singular[0] / expected[0], rtol=1e-6)
     for scale in (1e-4, 1e4):
-        np.testing.assert_allclose(bend(scale * rows, 5.0).gains_, repair.gains_, rtol=1e-6)
-    np.testing.assert_allclose(bend(np.tile(rows, (4, 1)), 5.0).gains_, repair.gains_, rtol=1e-6)
+        np.testing.assert_allclose(fit_scale_free_softdecay(scale * rows, 5.0).gains_, repair.gains_, rtol=1e-6)
+    np.testing.assert_allclose(fit_scale_free_softdecay(np.tile(rows, (4, 1)), 5.0).gains_, repair.gains_, rtol=1e-6)
     with pytest.raises(InputError, match="spread in 1 directions"):
-        bend(np.outer(np.arange(1, 9), np.ones(3)))
+        fit_scale_free_softdecay(np.outer(np.arange(1, 9), np.ones(3)))
 
 
 def test_halves_are_cut_at_a_sentence_and_found_by_rank() -> None:
-    assert halves("one two three four five") is None
-    assert halves("a b c d e f g h") == ("a b c d", "e f g h")
-    assert halves("a b c. d e f g h i") == ("a b c.", "d e f g h i")
+    assert cut_into_halves("one two three four five") is None
+    assert cut_into_halves("a b c d e f g h") == ("a b c d", "e f g h")
+    assert cut_into_halves("a b c. d e f g h i") == ("a b c.", "d e f g h i")
     first = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     second = np.array([[1.0, 0.1], [1.0, 0.9], [0.2, 1.0]])
     # Cosines by hand: 0.995, 0.743, 0.196; 0.100, 0.669, 0.981; 0.774, 0.999, 0.832.
-    np.testing.assert_allclose(found(first, second), [1, 1 / 2, 1 / 2, 1, 1 / 3, 1 / 2])
-    assert found(np.ones((4, 2)), np.ones((4, 2))).tolist() == [0.25] * 8
+    np.testing.assert_allclose(reciprocal_ranks(first, second), [1, 1 / 2, 1 / 2, 1, 1 / 3, 1 / 2])
+    assert reciprocal_ranks(np.ones((4, 2)), np.ones((4, 2))).tolist() == [0.25] * 8
     np.testing.assert_allclose(cosines(first, second), [1 / np.sqrt(1.01), 0.9 / np.sqrt(1.81), 1.2 / np.sqrt(2.08)])
 
 
 def test_neighbours_that_stay() -> None:
     angles = np.linspace(0, np.pi, 40)
     rows = np.column_stack([np.cos(angles), np.sin(angles)])
-    assert kept(rows, 7 * rows) == 1.0
+    assert compute_neighbours_kept(rows, 7 * rows) == 1.0
     turned = np.column_stack([rows, np.zeros(40)]) @ np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
-    assert kept(rows, turned) == 1.0
-    assert kept(rows, np.random.default_rng(0).permutation(rows)) < 0.5
+    assert compute_neighbours_kept(rows, turned) == 1.0
+    assert compute_neighbours_kept(rows, np.random.default_rng(0).permutation(rows)) < 0.5
 
 
-def test_the_yardstick_is_always_the_same_and_its_likeness_is_not_that_of_words() -> None:
-    given = yardstick()
-    assert given == yardstick()
-    assert given != yardstick(seed=1)
+def test_the_benchmark_is_always_the_same_and_its_similarity_is_not_that_of_words() -> None:
+    given = make_benchmark()
+    assert given == make_benchmark()
+    assert given != make_benchmark(seed=1)
     assert (len(given.sentences), len(given.pairs)) == (1_500, 1_500)
-    fewer = yardstick(30, 20)
+    fewer = make_benchmark(30, 20)
     assert (fewer.sentences, fewer.pairs) == (given.sentences[:30], given.pairs[:20])
-    levels = np.array([pair.likeness for pair in given.pairs])
+    levels = np.array([pair.similarity for pair in given.pairs])
     assert sorted(set(levels.round(3))) == [0, 0.333, 0.667, 1]
     # Pairs that say the same in other words, and pairs that share words and say something else, are both there.
     words = [(set(p.first.lower().split()), set(p.second.lower().split())) for p in given.pairs]
@@ -176,7 +175,7 @@ def test_a_pooling_that_settles_layers_is_refused() -> None:
 def test_a_collapsed_layer_is_built_into_an_embedder_as_advised(tmp_path: Path) -> None:
     advice = build(tmp_path / "first", text=manual(300), layers="1")
     assert advice.repair is not None, advice.reasons
-    assert [(trial.layers, trial.weighted) for trial in advice.trials] == [("1", False), ("1", True)]
+    assert [(candidate.layers, candidate.weighted) for candidate in advice.trials] == [("1", False), ("1", True)]
     assert advice.trials[0].helps
     document = json.loads(json.dumps(advice.to_dict(), allow_nan=False))
     assert document["advice"] == "softdecay"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from isotrope.advice.advise import advise
+from isotrope.advice.candidate import GAIN, GAIN_OF_REPAIRABLE
 from isotrope.advice.geometry import Geometry
-from isotrope.advice.trial import GAIN, GAIN_OF_REPAIRABLE
 from isotrope.measures import isoscore
 from isotrope.readings.null import draw_isotropic_moments
 from isotrope.scanner import scan

@@ -1,12 +1,12 @@
-"""Advice on a space: which layers, which token weights, which repair and how strongly, or none; and why."""
+"""Advice on a space as plain data: layers, token weights and repair, and the reasons."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
+from isotrope.advice.candidate import REPAIRED, Candidate
 from isotrope.advice.geometry import Geometry
-from isotrope.advice.trial import Trial
 from isotrope.evaluation.significance import Comparison
 from isotrope.repairs.linear import LinearRepair
 from isotrope.sources.input import Input
@@ -17,10 +17,10 @@ from isotrope.sources.text.token_weights import TokenWeights
 class Advice:
     """What to do with a space, and why.
 
-    reading: what rows are to be read, with the layers, pooling and token weights that are advised. repair: fitted on
-    such rows, or None. evidence: "yardstick" for a model and its text, "geometry" for vectors alone, which is weaker.
-    reasons: sentences. geometry: of the rows as they are. rows: how many, or texts, it comes from. trials: all spaces
-    that were tried.
+    reading: what to read, with the advised layers, pooling and token weights. repair: fitted on such rows, or None.
+    evidence: "yardstick" for a model and its text, "geometry" for vectors alone, which is weaker. reasons: sentences.
+    geometry: of the rows before a repair. rows: number of rows or texts that the advice is based on. trials: all
+    candidate spaces.
     """
 
     reading: Input
@@ -30,11 +30,11 @@ class Advice:
     geometry: Geometry
     rows: int
     seed: int
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[Candidate] = field(default_factory=list)
 
     @property
     def layers(self) -> str | None:
-        """The layers whose average is advised, such as "1+30"; None for vectors."""
+        """The advised layers, which are averaged, such as "1+30"; None for vectors."""
         return None if self.reading.vectors is not None else str(self.reading.layers)
 
     @property
@@ -44,14 +44,14 @@ class Advice:
 
     @property
     def token_weights(self) -> TokenWeights | None:
-        """The weights that the pooling `mean` is to count tokens by, or None where all count alike."""
+        """The advised weights of tokens for the pooling `mean`; None for equal weights."""
         weights = self.reading.token_weights
         return weights if isinstance(weights, TokenWeights) else None
 
     @property
     def words(self) -> str:
         """The advice in a few words."""
-        what = "leave it alone" if self.repair is None else f"repair it by {_called(self.repair)}"
+        what = "leave it alone" if self.repair is None else f"repair it by {_format_repair(self.repair)}"
         if self.layers is None:
             return what
         where = f"the average of layers {self.layers}" if "+" in self.layers else f"layer {self.layers}"
@@ -72,29 +72,29 @@ class Advice:
             "rows": self.rows,
             "seed": self.seed,
             "geometry": vars(self.geometry),
-            "tried": [_trial(trial) for trial in self.trials],
+            "tried": [_describe_candidate(candidate) for candidate in self.trials],
         }
 
 
-def _called(repair: LinearRepair) -> str:
+def _format_repair(repair: LinearRepair) -> str:
     alpha = repair.get_params().get("alpha")
     return type(repair).__name__ if alpha is None else f"{type(repair).__name__} with alpha {alpha:.3f}"
 
 
-def _trial(trial: Trial) -> dict[str, Any]:
+def _describe_candidate(candidate: Candidate) -> dict[str, Any]:
     return {
-        "layers": trial.layers,
-        "tokens": "weighted" if trial.weighted else "alike",
-        "helps": trial.helps,
-        "least_gain": trial.least,
-        "yardstick": _compared(trial.likeness),
-        "halves": None if trial.finding is None else _compared(trial.finding),
-        "geometry": vars(trial.geometry),
-        "neighbours_kept": trial.kept,
+        "layers": candidate.layers,
+        "tokens": "weighted" if candidate.weighted else "alike",
+        "helps": candidate.helps,
+        "least_gain": candidate.required_gain,
+        "yardstick": _describe_comparison(candidate.similarity),
+        "halves": None if candidate.halves is None else _describe_comparison(candidate.halves),
+        "geometry": vars(candidate.geometry),
+        "neighbours_kept": candidate.neighbours_kept,
     }
 
 
-def _compared(found: Comparison) -> dict[str, Any]:
+def _describe_comparison(found: Comparison) -> dict[str, Any]:
     scores = {name: {"value": s.value, "low": s.low, "high": s.high} for name, s in found.scores.items()}
-    gain = found.differences["bent"]
+    gain = found.differences[REPAIRED]
     return {"scores": scores, "gain": {"value": gain.value, "low": gain.low, "high": gain.high, "p": gain.p}}

@@ -1,4 +1,4 @@
-"""An embedder from any language model: the advice taken, and written as a sentence-transformers folder."""
+"""Build of an embedder from any language model: follow the advice, and write a sentence-transformers folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from isotrope.advice.advice import Advice
 from isotrope.advice.advise import advise
-from isotrope.advice.trial import EVERYDAY
+from isotrope.advice.candidate import BASELINE, EVERYDAY, REPAIRED
 from isotrope.errors import InputError
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.models.onnx_layers import refuse_graph
@@ -22,13 +22,23 @@ def build(
     overwrite: bool = False,
     **asked: Any,
 ) -> Advice:
-    """Ask for advice on a model and a text, and write what it says as a folder for `SentenceTransformer(folder)`.
+    """Ask for advice on a model and a text, and write the advised embedder as a `SentenceTransformer` folder.
 
-    The layer mix, token weights, pooling and repair become stock modules, so that it loads without isotrope; its card
-    says what was done and measured. normalize: rows of length 1. asked: more of `isotrope.advise`'s arguments. Returns
-    the advice that was taken; where that is to leave the space alone, the embedder has no repair.
+    Layers, token weights, pooling and repair become stock modules, so that the folder loads without isotrope. Its model
+    card says what was done and measured.
+
+    Args:
+        folder: folder to write.
+        model: as for `isotrope.scan`.
+        text: a text of the kind that will be embedded.
+        normalize: whether rows get length 1.
+        overwrite: whether a folder with a model is replaced.
+        asked: more arguments of `isotrope.advise`.
+
+    Returns:
+        The advice that was followed; where it is to leave the space alone, the embedder has no repair.
     """
-    # Said before minutes of work: what is missing, and what is there already.
+    # Errors about missing packages and existing folders come before minutes of work.
     from isotrope.integrations.embedder import write_embedder
     from isotrope.integrations.sentence_transformers import refuse_occupied
 
@@ -43,14 +53,14 @@ def build(
         advice.reading,
         repair=advice.repair,
         normalize=normalize,
-        card=_card(advice),
+        card=_make_card(advice),
         overwrite=overwrite,
     )
     return advice
 
 
-def _card(advice: Advice) -> dict[str, Any]:
-    """What was done and measured, for people who load the folder."""
+def _make_card(advice: Advice) -> dict[str, Any]:
+    """Sections of the model card: what was done and measured."""
     reading = advice.reading
     name = open_corpus(reading.text, column=reading.column, split=reading.split, group_by=None, unit=reading.unit).name
     fitted = f"{advice.rows:,} texts of {Path(name).name}"
@@ -61,23 +71,24 @@ def _card(advice: Advice) -> dict[str, Any]:
         )
     return {
         "Why it is made like this": [f"{advice.words[0].upper()}{advice.words[1:]}.", *advice.reasons],
-        "What was tried": [_line(trial) for trial in advice.to_dict()["tried"]],
-        "What it was told by": f"{fitted}. No label was used. Scores of tasks were not measured: the numbers above are "
+        "What was tried": [_make_line(candidate) for candidate in advice.to_dict()["tried"]],
+        "What it is based on": f"{fitted}. No label was used. Scores of tasks were not measured: the numbers above are "
         "the agreement of cosines with the known likeness of pairs of everyday sentences.",
     }
 
 
-def _line(trial: dict[str, Any]) -> dict[str, Any]:
-    gain = trial["yardstick"]["gain"]
-    scores = trial["yardstick"]["scores"]
+def _make_line(candidate: dict[str, Any]) -> dict[str, Any]:
+    """A line of the table of candidates."""
+    gain = candidate["yardstick"]["gain"]
+    scores = candidate["yardstick"]["scores"]
     line = {
-        "layers": trial["layers"],
-        "tokens": trial["tokens"],
-        "likeness": f"{scores['none']['value']:.3f}",
-        "repaired": f"{scores['bent']['value']:.3f}",
+        "layers": candidate["layers"],
+        "tokens": candidate["tokens"],
+        "likeness": f"{scores[BASELINE]['value']:.3f}",
+        "repaired": f"{scores[REPAIRED]['value']:.3f}",
         "gain": f"{gain['value']:+.3f} ({gain['low']:+.3f} to {gain['high']:+.3f})",
-        "mean cosine": f"{trial['geometry']['mean_cosine']:.2f}",
+        "mean cosine": f"{candidate['geometry']['mean_cosine']:.2f}",
     }
-    if trial["halves"] is not None:
-        line |= {f"halves, {name}": f"{s['value']:.3f}" for name, s in trial["halves"]["scores"].items()}
+    if candidate["halves"] is not None:
+        line |= {f"halves, {name}": f"{s['value']:.3f}" for name, s in candidate["halves"]["scores"].items()}
     return line

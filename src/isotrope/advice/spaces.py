@@ -1,4 +1,4 @@
-"""Rows of the same texts in several layers and mixes of layers, tokens alike and weighted, by one pass of the model."""
+"""Rows of the same texts in several spaces: layers and averages of layers, tokens equal and weighted, in one pass."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from isotrope.sources.text.token_weights import TokenWeights
 
 
 class Space(NamedTuple):
-    """One space of a model. layers: their average, such as "1+6". weighted: whether tokens count by their weights."""
+    """One space of a model. layers: to be averaged, such as "1+6". weighted: whether tokens are weighted."""
 
     layers: str
     weighted: bool = False
@@ -26,50 +26,55 @@ class Space(NamedTuple):
 
 @dataclass(frozen=True)
 class Spaces:
-    """Pooled rows by space. place: which row is a text's."""
+    """Pooled rows by space. numbers: the number of the row of each text."""
 
-    place: Mapping[str, int]
+    numbers: Mapping[str, int]
     rows: Mapping[Space, Rows]
 
     def __contains__(self, text: str) -> bool:
-        return text in self.place
+        return text in self.numbers
 
     def of(self, space: Space, texts: Sequence[str]) -> Rows:
-        """The rows of some texts in one space, in their order, (n, d)."""
-        return self.rows[space][[self.place[text] for text in texts]]
+        """Rows of texts in one space, in the order of the texts, (n, d)."""
+        return self.rows[space][[self.numbers[text] for text in texts]]
 
 
-def encode_in(
+def encode_spaces(
     reading: Input, loaded: Loaded, texts: Iterable[str], weights: TokenWeights | None = None, tell: Tell | None = None
 ) -> Spaces:
-    """The rows of texts in all layers and mixes that a reading names; texts without a token are left out.
+    """Encode texts in all layers and averages of layers that a reading names; texts without a token are left out.
 
-    weights: for the pooling `mean`; then the rows with weighted tokens come along, from the same pass.
+    Args:
+        reading: model, layers and pooling.
+        loaded: the model.
+        texts: texts to encode.
+        weights: weights for the pooling `mean`; adds the spaces with weighted tokens, from the same pass.
+        tell: called with the texts done and their number.
     """
     unique = list(dict.fromkeys(texts))
     mixes = str(reading.layers).split(",")
-    read = reading
+    read_layers = reading
     if weights is not None:
         singles = dict.fromkeys(layer for mix in mixes for layer in mix.split("+"))
-        read = replace(reading, pooling=None, layers=",".join(singles))
-    source = replace(read, in_order=False).rows_over(open_corpus(unique), loaded)
+        read_layers = replace(reading, pooling=None, layers=",".join(singles))
+    source = replace(read_layers, in_order=False).rows_over(open_corpus(unique), loaded)
     names = [str(layer) for layer in source.layers] if weights is None else mixes
     parts: dict[Space, list[Rows]] = {}
     ids = []
     if tell is not None:
         source = source.with_progress(lambda done, _: tell(done, len(unique)))
-    for sequences, found in source.map(lambda batch: _pooled(batch, names, weights)):
+    for sequences, found in source.map(lambda batch: _pool_batch(batch, names, weights)):
         for space, rows in found:
             parts.setdefault(space, []).append(rows)
         ids.append(sequences)
-    place = {unique[number]: i for i, number in enumerate(np.concatenate(ids))}
-    return Spaces(place, {space: np.concatenate(rows) for space, rows in parts.items()})
+    numbers = {unique[number]: i for i, number in enumerate(np.concatenate(ids))}
+    return Spaces(numbers, {space: np.concatenate(rows) for space, rows in parts.items()})
 
 
-def _pooled(
+def _pool_batch(
     batch: Batch, names: Sequence[str], weights: TokenWeights | None
 ) -> tuple[NDArray[np.int64], Iterator[tuple[Space, Rows]]]:
-    """Which texts a batch is of, and their rows by space."""
+    """Numbers of the texts of a batch, and their rows by space."""
     sequences = batch.rows.sequence.astype(np.int64)
     layers = {str(layer): rows for layer, rows in batch.layers.items()}
     if weights is None:
@@ -80,15 +85,15 @@ def _pooled(
 
     def spaces() -> Iterator[tuple[Space, Rows]]:
         for weighted, values in by_token.items():
-            means = {layer: _means(rows, of, len(which), values) for layer, rows in layers.items()}
+            means = {layer: _pool_means(rows, of, len(which), values) for layer, rows in layers.items()}
             for mix in names:
                 yield Space(mix, weighted), np.mean([means[layer] for layer in mix.split("+")], axis=0)
 
     return which, spaces()
 
 
-def _means(rows: Any, of: NDArray[np.int64], count: int, weights: NDArray[np.float32]) -> Rows:
-    """Weighted means of token rows (n, d) by the text that each is of -> (count, d)."""
+def _pool_means(rows: Any, of: NDArray[np.int64], count: int, weights: NDArray[np.float32]) -> Rows:
+    """Weighted means of the token rows (n, d) of each text -> (count, d). of: the text of each row."""
     import torch
 
     index, by = (torch.from_numpy(a).to(rows.device) for a in (of, weights))

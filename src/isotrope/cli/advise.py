@@ -93,26 +93,27 @@ def show(found: Advice) -> None:
 
 
 def _print_trials(out: Console, found: Advice) -> None:
+    from isotrope.advice.candidate import BASELINE, REPAIRED
     from isotrope.cli.tables import Column, print_table
 
     numbers = {"likeness": 0, "repaired": 0, "gain": 0, "halves": 3, "halves repaired": 4, "mean cosine": 2}
     columns = [Column("layers"), Column("tokens", rank=1)]
     columns += [Column(title, right=True, rank=rank) for title, rank in numbers.items()]
     rows = []
-    for trial in found.trials:
-        gain = trial.gain
+    for candidate in found.trials:
+        gain = candidate.gain
         halves = ["-", "-"]
-        if trial.finding is not None:
-            halves = [f"{trial.finding.scores[name].value:.3f}" for name in ("none", "bent")]
+        if candidate.halves is not None:
+            halves = [f"{candidate.halves.scores[name].value:.3f}" for name in (BASELINE, REPAIRED)]
         cells = [
-            trial.layers,
-            "weighted" if trial.weighted else "alike",
-            f"{trial.likeness.scores['none'].value:.3f}",
-            f"{trial.bent:.3f}",
+            candidate.layers,
+            "weighted" if candidate.weighted else "alike",
+            f"{candidate.similarity.scores[BASELINE].value:.3f}",
+            f"{candidate.repaired_score:.3f}",
             f"{gain.value:+.3f} ({gain.low:+.3f} to {gain.high:+.3f})",
             *halves,
-            f"{trial.geometry.mean_cosine:.2f}",
-            "repair" if trial.helps else "leave alone",
+            f"{candidate.geometry.mean_cosine:.2f}",
+            "repair" if candidate.helps else "leave alone",
         ]
         rows.append(cells)
     print_table(out, [*columns, Column("")], rows)

@@ -87,11 +87,8 @@ def list_differences(found: Mapping[str, Mapping[str, Mapping[str, Comparison]]]
 
 
 @dataclass(frozen=True, slots=True)
-class StsScore:
-    """Scores of one system on one set of sentence pairs, in per cent; NaN with a reason where undefined.
-
-    low, high: ends of the 95 % interval of `spearman`. n: pairs. fitted_on: the text of the repair, None for none.
-    """
+class SystemScore:
+    """The system that a score is of. fitted_on: the name of the text that the repair was fitted on, None for none."""
 
     set: str
     model: str
@@ -99,6 +96,15 @@ class StsScore:
     layers: str
     pooling: str
     fitted_on: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StsScore(SystemScore):
+    """Scores of one system on one set of sentence pairs, in per cent; NaN with a reason where undefined.
+
+    low, high: ends of the 95 % interval of `spearman`. n: number of pairs.
+    """
+
     spearman: float
     low: float
     high: float
@@ -129,18 +135,12 @@ class StsEvaluation(Evaluation):
 
 
 @dataclass(frozen=True, slots=True)
-class RetrievalScore:
+class RetrievalScore(SystemScore):
     """Scores of one system on one retrieval set, in per cent.
 
-    low, high: ends of the 95 % interval of `ndcg_at_10`. n: queries. fitted_on: the text of the repair, None for none.
+    low, high: ends of the 95 % interval of `ndcg_at_10`. n: number of queries.
     """
 
-    set: str
-    model: str
-    repair: str
-    layers: str
-    pooling: str
-    fitted_on: str | None
     ndcg_at_10: float
     low: float
     high: float

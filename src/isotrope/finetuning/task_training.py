@@ -71,14 +71,9 @@ def train(
     pairs: TaskData | None,
     progress: Callable[[str], Tell],
 ) -> GlueRun:
-    """Fine-tune a model once and score it.
+    """Fine-tune a copy of a model once and score it.
 
     Args:
-        loaded: pretrained model, which stays unchanged.
-        data: rows of the task.
-        method: method of training.
-        seed: seed of the head, of dropout, of the split and of the batches.
-        training: hyperparameters.
         pairs: rows for the pretraining of S-BERT.
         progress: gives the function to call with steps done and their total, by the name of a stage.
     """
@@ -97,29 +92,22 @@ def train(
         if method.first is not None:
             sentences = [text for texts in rows.texts for text in texts]
             labelled = None if pairs is None else _select_pairs(pairs, data, parts, training, make_rng("pairs"))
-            stage = progress("first stage")
-            rng = make_rng("first")
+            rng, stage = make_rng("first"), progress("first stage")
             pretrain_encoder(method.first, model.base_model, encoder, sentences, labelled, training, rng, stage)
         if method.expdecay:
             nn.regularize(model, nn.ExpDecay())
         torch.manual_seed(seed)  # the same dropout for all methods, as far as they use random numbers alike
-        every = max(1, math.ceil(len(rows) / training.batch_size) * training.epochs // _ALPHA_POINTS)
-
-        def record_alpha(step: int) -> None:
-            if layer is not None and step % every == 0:
-                alphas.append((step, layer.alpha))
-
         history = fine_tune(
             model,
             encoder(rows.texts),
             _label_tensor(task, rows),
             training,
-            _held_out_scorer(model, encoder(held_out.texts), task, held_out, training),
+            _make_scorer(model, encoder(held_out.texts), task, held_out, training),
             make_rng("order"),
             progress("training"),
-            record_alpha,
+            _make_alpha_recorder(layer, alphas, len(rows), training),
         )
-    spectra = compute_spectra(model.base_model, _encode_validation(loaded, data, training), training.batch_size, layer)
+    spectra = _compute_trained_spectra(loaded, model, data, training, layer)
     return GlueRun(
         task.name,
         method.name,
@@ -132,8 +120,17 @@ def train(
         round(time.perf_counter() - start, 1),
         {"train": len(rows), "held_out": len(held_out)} | {name: len(rows) for name, rows in data.validation.items()},
         alphas,
-        {"trained" if name == "last" else name: spectrum for name, spectrum in spectra.items()},
+        spectra,
     )
+
+
+def _compute_trained_spectra(
+    loaded: Loaded, model: Any, data: TaskData, training: Training, layer: Any
+) -> dict[str, dict[str, Any]]:
+    """Compute the spectra of a fine-tuned model on validation rows. layer: its SoftDecay layer, None for none."""
+    rows = _encode_validation(loaded, data, training)
+    spectra = compute_spectra(model.base_model, rows, training.batch_size, layer)
+    return {"trained" if name == "last" else name: spectrum for name, spectrum in spectra.items()}
 
 
 def add_head(loaded: Loaded, task: Task) -> Any:
@@ -200,9 +197,22 @@ def _select_pairs(pairs: TaskData, data: TaskData, parts: Split, training: Train
     return pairs.train.take(rng.permutation(len(pairs.train))[: training.train_rows].tolist())
 
 
-def _held_out_scorer(model: Any, encoded: Encoded, task: Task, rows: Rows, training: Training) -> Callable[[], float]:
+def _make_scorer(model: Any, encoded: Encoded, task: Task, rows: Rows, training: Training) -> Callable[[], float]:
     """A function that computes the score on held-out rows."""
     return lambda: average_scores(_compute_scores(task, predict(model, encoded, training.batch_size), rows).values())
+
+
+def _make_alpha_recorder(
+    layer: Any, alphas: list[tuple[int, float]], rows: int, training: Training
+) -> Callable[[int], None]:
+    """A function that appends α to a list after some of the steps."""
+    every = max(1, math.ceil(rows / training.batch_size) * training.epochs // _ALPHA_POINTS)
+
+    def record(step: int) -> None:
+        if layer is not None and step % every == 0:
+            alphas.append((step, layer.alpha))
+
+    return record
 
 
 def _score_validation(model: Any, encoder: Encode, data: TaskData, training: Training) -> dict[str, float]:

@@ -1,12 +1,14 @@
-"""Everyday sentences of many kinds, and pairs of them whose likeness is known from how they were made."""
+"""Benchmark without labels: generated everyday sentences, and pairs of them whose similarity is known."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import cycle, islice
 from typing import NamedTuple
 
-#: Kinds of sentences: slots that go together in any combination; each thing that a slot may say, in two wordings.
+#: Kinds of sentences: slots with meanings that go together in any combination, each meaning in two wordings.
 _KINDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "scenes": (
         ("A woman|A lady", "An old man|An elderly man", "The cook|The chef", "A small child|A little kid",
@@ -103,56 +105,61 @@ _KINDS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 class Pair(NamedTuple):
-    """Two sentences and how much of what they say is the same, from 0 to 1."""
+    """Two sentences and the share of slots with the same meaning, from 0 to 1."""
 
     first: str
     second: str
-    likeness: float
+    similarity: float
 
 
 @dataclass(frozen=True)
-class Yardstick:
-    """Sentences that tell a repair of other kinds of language, and other ones, in pairs, to try it on."""
+class Benchmark:
+    """Everyday sentences to fit a repair on, and pairs of other sentences to evaluate it."""
 
     sentences: list[str]
     pairs: list[Pair]
 
 
-def yardstick(sentences: int = 1_500, pairs: int = 1_500, seed: int = 0) -> Yardstick:
-    """Sentences of all kinds in equal number, and pairs of the same kind that share some of their slots or none.
+def make_benchmark(sentences: int = 1_500, pairs: int = 1_500, seed: int = 0) -> Benchmark:
+    """Generate sentences of all kinds in equal number, and pairs of the same kind that share some of their slots.
 
-    A slot that both share is said in two wordings as often as in one, so that common words alone do not tell likeness.
-    The first of more sentences, or pairs, are those of fewer.
+    A shared slot has two different wordings as often as the same wording, so that common words alone do not give the
+    similarity. A larger benchmark begins with the sentences and pairs of a smaller one.
 
-    >>> yardstick(10, 2).sentences[1]
-    'Flight operator delays ban on plastic bags'
+    Args:
+        sentences: number of sentences.
+        pairs: number of pairs.
+        seed: seed of the random choices.
+
+    Examples:
+        >>> make_benchmark(10, 2).sentences[1]
+        'Flight operator delays ban on plastic bags'
     """
-    alone, paired = random.Random(2 * seed), random.Random(2 * seed + 1)
-    kinds = list(_KINDS)
-    return Yardstick(
-        [_said(kind, _meaning(kind, alone), alone) for kind in _in_turn(kinds, sentences)],
-        [_pair(kind, paired) for kind in _in_turn(kinds, pairs)],
+    sentence_rng, pair_rng = random.Random(2 * seed), random.Random(2 * seed + 1)
+    return Benchmark(
+        [_word(kind, _draw_meaning(kind, sentence_rng), sentence_rng) for kind in _cycle_kinds(sentences)],
+        [_draw_pair(kind, pair_rng) for kind in _cycle_kinds(pairs)],
     )
 
 
-def _in_turn(kinds: list[str], count: int) -> list[str]:
-    return [kinds[i % len(kinds)] for i in range(count)]
+def _cycle_kinds(count: int) -> Iterator[str]:
+    return islice(cycle(_KINDS), count)
 
 
-def _meaning(kind: str, rng: random.Random) -> list[int]:
+def _draw_meaning(kind: str, rng: random.Random) -> list[int]:
     return [rng.randrange(len(slot)) for slot in _KINDS[kind]]
 
 
-def _said(kind: str, meaning: list[int], rng: random.Random) -> str:
+def _word(kind: str, meaning: list[int], rng: random.Random) -> str:
     parts = [rng.choice(slot[i].split("|")) for slot, i in zip(_KINDS[kind], meaning, strict=True)]
     return " ".join(part for part in parts if part).replace(" .", ".")
 
 
-def _pair(kind: str, rng: random.Random) -> Pair:
+def _draw_pair(kind: str, rng: random.Random) -> Pair:
     slots = _KINDS[kind]
-    first = _meaning(kind, rng)
+    first = _draw_meaning(kind, rng)
     changed = rng.sample(range(len(slots)), rng.randint(0, len(slots)))
     second = list(first)
     for slot in changed:
         second[slot] = (first[slot] + rng.randrange(1, len(slots[slot]))) % len(slots[slot])
-    return Pair(_said(kind, first, rng), _said(kind, second, rng), 1 - len(changed) / len(slots))
+    return Pair(_word(kind, first, rng), _word(kind, second, rng), 1 - len(changed) / len(slots))
