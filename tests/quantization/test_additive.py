@@ -84,7 +84,7 @@ def test_torch_finds_what_numpy_finds(m: int) -> None:
 def test_the_whole_of_it_on_a_torch_device(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = clustered(900, 8)
     plain = quantize(rows, codebooks=2, size=16)
-    monkeypatch.setattr(module, "gpu", lambda: "cpu")
+    monkeypatch.setattr(module, "find_gpu", lambda: "cpu")
     q = quantize(rows, codebooks=2, size=16)
     assert np.square(q.errors(rows)).sum() == pytest.approx(np.square(plain.errors(rows)).sum(), rel=0.05)
 

@@ -98,13 +98,10 @@ def write_embedder(
     refuse_graph(reading.model, "an embedder")
     refuse_occupied(target, overwrite)
     affine = None if repair is None else resolve_affine(repair)
+    normalize = normalize or (repair is not None and find_divisions(repair)[1])
     loaded = replace(reading, device="cpu", precision=None).load()
     source = replace(reading, in_order=True).over(open_corpus(_draw_texts(loaded)), loaded)
-    if affine is not None and affine.width != source.width:
-        raise InputError(
-            f"the repair is for rows of width {affine.width}, those of {loaded.name} have {source.width}; "
-            "fit one on these."
-        )
+    _check_width(affine, source)
     choice, mode, weights = _check_choice(source), _find_mode(source), _find_token_weights(source)
     texts, rows = _read_rows(source)
     final = drop_blocks(loaded, max(choice.states), *_tokenize(source))
@@ -115,28 +112,28 @@ def write_embedder(
     if weights is not None:
         before.append(_build_word_weights(weights))
     before.append(Pooling(source.width, mode))
-    after: list[Module] = [] if repair is None else _build_repair_modules(repair)
-    first, last = (False, False) if repair is None else find_divisions(repair)
-    if first:
-        after.insert(0, Normalize())
-    normalize = normalize or last
-    if normalize:
-        after.append(Normalize())
+    after = _build_repair_modules(repair, normalize)
 
     def fill(beside: Path) -> None:
         write_transformer(beside, loaded, max_length=source.max_length, every_layer=mixed, unpad=weights is None)
         for module in (*before, *after):
             add_module(beside, module)
-        made_of = describe_embedder(source, repair, normalize)
-        write_text(
-            beside / "README.md",
-            format_model_card(shorten_name(loaded), made_of, card, base_model=find_hub_name(loaded)),
-        )
+        made_of, hub_name = describe_embedder(source, repair, normalize), find_hub_name(loaded)
+        readme = format_model_card(shorten_name(loaded), made_of, card, base_model=hub_name)
+        write_text(beside / "README.md", readme)
         with silence_transformers():
             written = open_model(beside, trust_remote_code=reading.trust_remote_code)
         _check_rows(list(written)[: 1 + len(before)], texts, rows, loaded)
 
     write_folder(target, fill)
+
+
+def _check_width(affine: Affine | None, source: TextSource) -> None:
+    if affine is not None and affine.width != source.width:
+        raise InputError(
+            f"the repair is for rows of width {affine.width}, those of {source.loaded.name} have {source.width}; "
+            "fit one on these."
+        )
 
 
 def _draw_texts(loaded: Loaded) -> list[str]:
@@ -210,7 +207,15 @@ def _build_word_weights(weights: NDArray[np.float32]) -> WordWeights:
     return WordWeights([str(i) for i in range(len(weights))], named, unknown_word_weight=1.0)
 
 
-def _build_repair_modules(repair: Repair | Affine) -> list[Module]:
+def _build_repair_modules(repair: Repair | Affine | None, normalize: bool) -> list[Module]:
+    """What comes after pooling: the repair, and a `Normalize` where rows are divided by their length."""
+    modules = [] if repair is None else _build_dense_modules(repair)
+    if repair is not None and find_divisions(repair)[0]:
+        modules.insert(0, Normalize())
+    return [*modules, Normalize()] if normalize else modules
+
+
+def _build_dense_modules(repair: Repair | Affine) -> list[Module]:
     """One `Dense`, or where that would round too much beside a large mean, one that takes the mean away and another."""
     if not isinstance(repair, LinearRepair) or estimate_rounding(repair) <= ALLOWED:
         return [build_dense(*compute_weight_and_bias(repair))]
