@@ -250,7 +250,7 @@ class TestGroups:
 
 
 def test_long_tokens_are_shortened_in_tables() -> None:
-    from isotrope.runs.tables import tables
+    from isotrope.runs.tables import compute_tables
 
     class OfTokens:
         def token_names(self, tokens: Any) -> list[str]:
@@ -259,5 +259,5 @@ def test_long_tokens_are_shortened_in_tables() -> None:
     collection = Collection(Wanted(tokens=True))
     rows = Rows(np.arange(4, dtype=np.uint64), token=np.array([0, 1, 0, 1]), position=np.zeros(4, np.int64))
     collection.update(Batch({0: np.random.default_rng(0).normal(size=(4, 3))}, rows))
-    made = tables(collection, OfTokens(), [0])  # type: ignore[arg-type]
+    made = compute_tables(collection, OfTokens(), [0])  # type: ignore[arg-type]
     assert made["tokens"]["token"].tolist() == ["b", SHORT]

@@ -207,8 +207,8 @@ class TestStopped:
         """Stopped where it reads its options, before anything else: only commands with --resume may name it."""
         code = (
             "import signal, sys\n"
-            "from isotrope.cli import main, stopping\n"
-            "def stop(*a, **k): raise stopping.Stopped(signal.SIGINT)\n"
+            "from isotrope.cli import interrupts, main\n"
+            "def stop(*a, **k): raise interrupts.Stopped(signal.SIGINT)\n"
             "main.app = stop\n"
             "main.main()\n"
         )

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from isotrope.errors import InputError, MissingExtra
 from isotrope.sources.corpora import files as text_files
 from isotrope.sources.corpora.corpus import Corpus, Text, open_corpus
-from isotrope.storage import file_record as provenance
+from isotrope.storage import provenance
 from testkit.paths import SHARED_DATA
 
 DATA = SHARED_DATA
@@ -201,8 +201,8 @@ def test_provenance_of_a_file(here: Path) -> None:
 
 
 def test_of_a_large_file_the_ends_are_hashed(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provenance, "WHOLE", 8)
-    monkeypatch.setattr(provenance, "END", 3)
+    monkeypatch.setattr(provenance, "_WHOLE_BYTES", 8)
+    monkeypatch.setattr(provenance, "_END_BYTES", 3)
     write("a.txt", "abcdefghij")
     digest = hashlib.sha256(b"abchij10").hexdigest()
     assert provenance.describe_file("a.txt") == {"path": "a.txt", "bytes": 10, "sha256_ends": digest}
