@@ -17,7 +17,8 @@ from isotrope.layers import Layer
 from isotrope.measures import GROUPS, Measure, select
 from isotrope.measures.selection import refuse_images
 from isotrope.readings.cost import count_parallel_layers, estimate_seconds, estimate_seconds_after, format_duration
-from isotrope.readings.layer_readings import Nulls, read, read_across
+from isotrope.readings.layer_readings import read, read_across
+from isotrope.readings.null import Nulls
 from isotrope.readings.unusual_rows import UnusualRows
 from isotrope.runs.tables import compute_tables
 from isotrope.sources.source import Source
@@ -152,13 +153,13 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
     costs = estimate_seconds(measures, options.wanted.sample, source.width)
     whole, spent = sum(costs.values()) * len(jobs), 0.0
 
-    def tell(cost: float) -> None:
+    def add_progress(cost: float) -> None:
         nonlocal spent
         with lock:
             spent += cost
             progress("measuring", min(spent, whole), whole)
 
-    def one(job: tuple[str | None, Layer]) -> tuple[Summary, list[Reading]]:
+    def read_layer(job: tuple[str | None, Layer]) -> tuple[Summary, list[Reading]]:
         group, layer = job
         summary = collection.layer(layer, group)
         found = read(
@@ -168,16 +169,16 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
             group=group,
             seed=options.seed,
             nulls=nulls,
-            done=lambda kind: tell(costs[kind]),
+            done=lambda kind: add_progress(costs[kind]),
         )
         return summary, found
 
     lock = threading.Lock()
-    tell(0.0)
+    add_progress(0.0)
     collection.settle()
     # Layers side by side, each on one thread: threads within one small eigenvalue problem would wait for each other.
     with open_pool(count_parallel_layers(source.width)) as pool:
-        for (group, layer), (summary, found) in zip(jobs, pool.map(one, jobs), strict=True):
+        for (group, layer), (summary, found) in zip(jobs, pool.map(read_layer, jobs), strict=True):
             if group is None:
                 unusual.add(layer, summary, math.nan if isoscore is None else nulls.value(isoscore, summary))
             readings += found

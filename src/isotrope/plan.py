@@ -93,8 +93,8 @@ def plan(
 def _disk(layers: int, d: int, parts: int, types: int, sample: int, keep: str) -> int:
     """About how many bytes a run leaves: its statistics, its tables and its report."""
     kept = estimate_bytes(d, layers, types=types, sample=sample, keep=keep, groups=parts // layers)
-    drawn = min(layers, 3) * min(sample, count_kept_rows(sample, layers, d)) + max(layers - 3, 0) * min(sample, 1_500)
-    return int(kept + _DRAWN_BYTES * drawn + _TYPE_BYTES * parts * types + _REPORT_BYTES)
+    points = min(layers, 3) * min(sample, count_kept_rows(sample, layers, d)) + max(layers - 3, 0) * min(sample, 1_500)
+    return int(kept + _DRAWN_BYTES * points + _TYPE_BYTES * parts * types + _REPORT_BYTES)
 
 
 class _Shape(NamedTuple):

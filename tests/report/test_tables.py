@@ -11,7 +11,7 @@ import pytest
 from isotrope.measures import get
 from isotrope.repairs import SoftDecay, Whitening
 from isotrope.report.projections import Directions, fit_softdecay, project_on_planes
-from isotrope.report.tables import compute_coordinates, compute_uniformities
+from isotrope.report.tables import TABLES, add_tables, compute_coordinates, compute_uniformities
 from isotrope.runs.run import Run
 from isotrope.runs.saved_statistics import SavedStatistics
 from isotrope.sources.batch import Rows
@@ -77,6 +77,24 @@ def test_groups_are_added_up(tmp_path: Path) -> None:
     assert kept.moments.mean == pytest.approx(ROWS.mean(axis=0))
     assert kept.sample is not None
     assert kept.sample.n == 100
+
+
+@pytest.mark.parametrize("keep", ["summary", "all"])
+def test_statistics_in_memory_and_in_the_folder_give_the_same_tables(keep: str, tmp_path: Path) -> None:
+    """A scan computes them from memory, a later report from the run folder; groups are added up in both."""
+    import isotrope
+
+    frame = pd.DataFrame({"v": list(ROWS), "kind": np.where(np.arange(400) < 150, "a", "b")})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    options = {"vectors": tmp_path / "rows.parquet", "column": "v", "group_by": "kind", "keep": keep}
+    scanned = isotrope.scan(**options, output=tmp_path / "run")
+    run = Run(tmp_path / "run")
+    found = run.findings()
+    del found.tables["coordinates"]
+    add_tables(run, found, lambda *_: None)
+    assert {"coordinates", "maps", "sample", "tried"} <= scanned.tables.keys()
+    for name in scanned.tables.keys() & set(TABLES):
+        pd.testing.assert_frame_equal(found.tables[name], scanned.tables[name], rtol=1e-12)
 
 
 def test_tsne_keeps_directions_apart_however_repaired(clustered: Path) -> None:

@@ -88,9 +88,9 @@ class Findings:
 
     def report(self, path: str | Path) -> Path:
         """Write these findings as one HTML file; the report in a run folder has maps of the rows too."""
-        import isotrope
+        from isotrope import write_report
 
-        return isotrope.write_report(self, path)
+        return write_report(self, path)
 
     def to_frame(self) -> pd.DataFrame:
         """The readings as a tidy table: model, revision, layer, measure, value, low, high, n, null, ..."""

@@ -28,9 +28,9 @@ def csv_text(frame: pd.DataFrame) -> str:
     <BLANKLINE>
     """
     safe = frame.rename(columns=neutralize_formula)
-    for place, kind in enumerate(safe.dtypes):
+    for column, kind in enumerate(safe.dtypes):
         if kind.kind == "O":
-            safe.isetitem(place, safe.iloc[:, place].map(neutralize_formula))
+            safe.isetitem(column, safe.iloc[:, column].map(neutralize_formula))
     text: str = safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     return text
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,13 +15,8 @@ from isotrope.measures.drift_correlation import LayerReadings
 from isotrope.measures.record import Measure
 from isotrope.quantization.cells import Cells
 from isotrope.readings.intervals import NONE, Groups, compute_intervals
-from isotrope.readings.null import (
-    draw_isotropic_moments,
-    draw_isotropic_points,
-    draw_isotropic_sequences,
-    draw_isotropic_tokens,
-)
-from isotrope.statistics import Moments, Points, SequenceSpectra, SequenceStatistics, Summary, TokenStatistics
+from isotrope.readings.null import Nulls
+from isotrope.statistics import Moments, Points, SequenceStatistics, Summary, TokenStatistics
 
 #: Why a statistic is missing, where it was asked for.
 _MISSING = {
@@ -35,89 +29,6 @@ _MISSING = {
 
 #: Why there is no interval, where few rows hold most of what is averaged.
 _HEAVY_TAILS = "no interval: the rows' lengths have heavy tails, so that a few rows decide the average"
-
-
-class Nulls:
-    """Null statistics, drawn once for each shape, because all layers of a run share it."""
-
-    def __init__(self) -> None:
-        self._moments: dict[tuple[int, int], Moments] = {}
-        self._points: dict[tuple[int, int], Points] = {}
-        self._on_points: dict[tuple[str, int, int], float] = {}
-        self._cells: dict[tuple[Any, ...], Cells] = {}
-        self._sequences: dict[bytes, tuple[SequenceStatistics, SequenceSpectra]] = {}
-        self._tokens_of = threading.local()  # layers are read side by side, and each has its own
-        self._lock = threading.Lock()
-
-    def value(self, m: Measure, summary: Summary) -> float:
-        """What isotropic Gaussian rows with the same shape and mean squared norm would give."""
-        actual = summary.moments
-        if actual.n < 2:
-            return math.nan
-        n = summary.sample.n if m.needs in ("sample", "cells") and summary.sample is not None else actual.n
-        if m.null is not None:
-            return m.null(n, actual.d)
-        q = actual.energy / actual.n
-        try:
-            if m.needs == "moments":
-                return m.value(self._isotropic(n, actual.d)) * float(q ** (m.degree / 2))
-            if m.needs == "sample":
-                return self._sample(m, n, actual.d, q)
-            if m.needs == "cells":
-                return self._value_on_cells(m, n, actual.d)
-            if m.needs == "tokens":
-                return m.value(self._tokens(summary, q))
-            return m.value(self._sequence(summary)[0 if m.needs == "sequences" else 1])
-        except Undefined:
-            return math.nan
-
-    def _isotropic(self, n: int, d: int) -> Moments:
-        with self._lock:
-            if (n, d) not in self._moments:
-                self._moments[n, d] = draw_isotropic_moments(n, d)
-            return self._moments[n, d]
-
-    def _isotropic_points(self, n: int, d: int) -> Points:
-        if (n, d) not in self._points:
-            self._points = {(n, d): draw_isotropic_points(n, d)}  # one shape at a time: they are large
-        return self._points[n, d]
-
-    def _value_on_cells(self, m: Measure, n: int, d: int) -> float:
-        """The value on cells; no measure of cells depends on a scale."""
-        with self._lock:
-            if (m.name, n, d) not in self._on_points:
-                if (m.statistic, n, d) not in self._cells:
-                    cells = Cells.of(self._isotropic_points(n, d), **m.parameters)
-                    self._cells = {(m.statistic, n, d): cells}
-                self._on_points[m.name, n, d] = m.value(self._cells[m.statistic, n, d])
-            return self._on_points[m.name, n, d]
-
-    def _sample(self, m: Measure, n: int, d: int, q: float) -> float:
-        with self._lock:
-            points = self._isotropic_points(n, d)
-            if "scale" not in m.invariant:
-                return m.value(points.scale(math.sqrt(q)))
-            if (m.name, n, d) not in self._on_points:
-                self._on_points[m.name, n, d] = m.value(points)
-            return self._on_points[m.name, n, d]
-
-    def _tokens(self, summary: Summary, q: float) -> TokenStatistics:
-        tokens = summary.tokens
-        assert tokens is not None
-        last: tuple[object, TokenStatistics] | None = getattr(self._tokens_of, "last", None)
-        if last is None or last[0] is not tokens:
-            self._tokens_of.last = last = (tokens, draw_isotropic_tokens(tokens, q))
-        return last[1]
-
-    def _sequence(self, summary: Summary) -> tuple[SequenceStatistics, SequenceSpectra]:
-        sequences = summary.sequences
-        assert sequences is not None
-        key = sequences.lengths.tobytes() + bytes(str(sequences.d), "ascii")
-        with self._lock:
-            if key not in self._sequences:
-                drawn = draw_isotropic_sequences(sequences)
-                self._sequences[key] = (SequenceStatistics.of(drawn), SequenceSpectra.of(drawn))
-            return self._sequences[key]
 
 
 def read(

@@ -91,7 +91,7 @@ def _pack_curves(findings: Findings) -> dict[str, Any]:
 def _pack_sample(findings: Findings) -> dict[str, Any]:
     """What is known of the rows on the maps; layers that drew the same rows, or the first of them, share it."""
     order = rank_types(findings)
-    place = {} if order is None else {int(i): at for at, i in enumerate(order["id"])}
+    ranks = {} if order is None else {int(i): at for at, i in enumerate(order["id"])}
     kept: list[dict[str, Any]] = []
     which: dict[str, int] = {}
     tables = sorted(_by_layer(findings, "sample"), key=lambda item: -len(item[1]))
@@ -113,7 +113,7 @@ def _pack_sample(findings: Findings) -> dict[str, Any]:
         packs = {}
         if "token" in columns:
             packs["token"] = pack_counts(
-                np.array([place.get(int(t), len(place)) for t in columns["token"]], dtype=np.int64)
+                np.array([ranks.get(int(t), len(ranks)) for t in columns["token"]], dtype=np.int64)
             )
         if "position" in columns:
             packs["position"] = pack_counts(columns["position"])
@@ -160,19 +160,19 @@ def pack_tokens(findings: Findings) -> dict[str, Any] | None:
     order = rank_types(findings)
     if order is None:
         return None
-    place = {int(i): at for at, i in enumerate(order["id"])}
+    ranks = {int(i): at for at, i in enumerate(order["id"])}
     maps = findings.tables.get("tried")
     full = set() if maps is None else set(maps["layer"])
     layers: dict[str, dict[str, Any]] = {}
     for label, table in findings.tables["tokens"].groupby("layer", sort=False):
-        held = min(len(order), FULL_TYPES if label in full or len(findings.layers) == 1 else THIN_TYPES)
-        at = np.array([place.get(int(i), held) for i in table["id"]], dtype=np.int64)
-        keep = at < held
-        columns = {"n": np.zeros(held), "Q": np.zeros(held), "M": np.zeros(held), "V": np.zeros(held)}
+        count = min(len(order), FULL_TYPES if label in full or len(findings.layers) == 1 else THIN_TYPES)
+        at = np.array([ranks.get(int(i), count) for i in table["id"]], dtype=np.int64)
+        keep = at < count
+        columns = {"n": np.zeros(count), "Q": np.zeros(count), "M": np.zeros(count), "V": np.zeros(count)}
         for name, column in columns.items():
             column[at[keep]] = table[name].to_numpy()[keep]
         numbers = {name: pack(columns[name].astype(np.float32)) for name in ("Q", "M", "V")}
-        layers[str(label)] = {"held": held, "n": pack_counts(columns["n"].astype(np.int64)), **numbers}
+        layers[str(label)] = {"held": count, "n": pack_counts(columns["n"].astype(np.int64)), **numbers}
     return {
         "names": [shorten_name(str(name)) for name in order["token"]],
         "types": len(order),

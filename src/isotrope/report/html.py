@@ -54,7 +54,7 @@ def render_page(data: dict[str, Any], title: str) -> str:
 
     data = escape_data(data)
     style, script = read_style_sheet(), _script()
-    held = Markup(script_json(data))  # nosec B704  # nothing in it can end the element
+    page_json = Markup(script_json(data))  # nosec B704  # nothing in it can end the element
     look, run = Markup(style), Markup(script)  # nosec B704  # files of this package
     return render(
         _read_file("report.html"),
@@ -62,7 +62,7 @@ def render_page(data: dict[str, Any], title: str) -> str:
         policy=make_policy(style, script),
         style=look,
         script=run,
-        data=held,
+        data=page_json,
         kind=data["kind"],
         version=data["version"],
         runs=data["runs"],

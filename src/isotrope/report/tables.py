@@ -94,7 +94,7 @@ def add_tables(run: Run, findings: Findings, progress: Progress, statistics: Sav
     whole = len(findings.layers) + len(full) * len(list_repairs())
     state = {"done": 0}
 
-    def tell() -> None:
+    def count_step() -> None:
         state["done"] += 1
         progress("drawing maps", state["done"], whole)
 
@@ -103,9 +103,9 @@ def add_tables(run: Run, findings: Findings, progress: Progress, statistics: Sav
     with limit_threads():
         for layer in findings.layers:
             summary = statistics.load_sample(layer, FULL if layer in full else THIN)
-            for name, part in _compute_layer(summary, seed, layer in full, tell).items():
+            for name, part in _compute_layer(summary, seed, layer in full, count_step).items():
                 made[name].append(label_layer(layer, part))
-            tell()
+            count_step()
     write_tables(run, findings, {name: parts for name, parts in made.items() if parts})
 
 
@@ -119,7 +119,7 @@ def write_tables(run: Run, findings: Findings, made: Mapping[str, Sequence[pd.Da
         findings.tables[name] = table
 
 
-def _compute_layer(summary: Summary, seed: int, full: bool, tell: Callable[[], None]) -> dict[str, Any]:
+def _compute_layer(summary: Summary, seed: int, full: bool, count_step: Callable[[], None]) -> dict[str, Any]:
     """The parts of each table that are of one layer."""
     m, sample = summary.moments, summary.sample
     made: dict[str, Any] = {"coordinates": {"coordinate": np.arange(m.d), **compute_coordinates(m)}}
@@ -130,13 +130,13 @@ def _compute_layer(summary: Summary, seed: int, full: bool, tell: Callable[[], N
     made["directions"] = {"index": index, "singular_value": found.singular, "mean": found.along}
     if sample is None or sample.n == 0:
         return made
-    drawn = project_on_planes(found, sample.values, repaired=True)
-    made["maps"] = _compute_points("pca", drawn)
+    planes = project_on_planes(found, sample.values, repaired=True)
+    made["maps"] = _compute_points("pca", planes)
     made["sample"] = _describe_rows(sample)
     if sample.rows.position is not None:
         made["sequences"] = compute_uniformities(*_drop_last_sequence(sample))
     if full:
-        lines = list(try_repairs(limit_sample(summary, ROWS), seed, tell))
+        lines = list(try_repairs(limit_sample(summary, ROWS), seed, count_step))
         made["tried"] = {name: [line[name] for line in lines] for name in lines[0]}
     return made
 

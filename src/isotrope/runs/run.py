@@ -165,15 +165,15 @@ class Run:
 
     def add_table(self, name: str, table: pd.DataFrame) -> None:
         """Write a table that was worked out later, or write it again."""
-        place = f"{_TABLES}/{name}.parquet"
+        name_in_run = f"{_TABLES}/{name}.parquet"
         index = self._index()
         hashes = index.setdefault("sha256", {})
         # While it is replaced it has no hash: a process that is stopped in between leaves nothing that looks damaged.
-        if hashes.pop(place, None) is not None:
+        if hashes.pop(name_in_run, None) is not None:
             write_text(self.folder / _INDEX, add_checksum(index))
-        write_frame(self.folder / place, table)
-        with name_path_in_errors(self.folder / place):
-            hashes[place] = sha256(self.folder / place)
+        write_frame(self.folder / name_in_run, table)
+        with name_path_in_errors(self.folder / name_in_run):
+            hashes[name_in_run] = sha256(self.folder / name_in_run)
         write_text(self.folder / _INDEX, add_checksum(index))
 
     def verify(self, path: Path, index: Mapping[str, Any] | None = None) -> None:

@@ -51,37 +51,37 @@ def write_atomically(path: Path, write: Callable[[Path], object], *, new: bool =
 
     new: never over a file that is there by then.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with name_path_in_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            write(beside)
-            with beside.open("rb+") as file:
+            write(temporary)
+            with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
             if new and path.exists():
                 raise StoreError(f"{str(path)!r} is there by now, and is never written over; choose another name.")
-            beside.replace(path)
+            temporary.replace(path)
         sync(path.parent)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
     """Let `fill` write into a folder beside `folder`, then put it in its place at once; nothing is left on failure."""
-    beside, before = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("part", "old"))
+    temporary, previous = (folder.with_name(f".{folder.name}.{os.getpid()}.{end}") for end in ("part", "old"))
     try:
         with name_path_in_errors(folder):
-            beside.mkdir(parents=True)
-            fill(beside)
+            temporary.mkdir(parents=True)
+            fill(temporary)
             if folder.exists():
-                folder.replace(before)
-            beside.replace(folder)
+                folder.replace(previous)
+            temporary.replace(folder)
         sync(folder.parent)
     finally:
-        if before.exists() and not folder.exists():  # stopped between the two
-            before.replace(folder)
-        shutil.rmtree(before, ignore_errors=True)
-        shutil.rmtree(beside, ignore_errors=True)
+        if previous.exists() and not folder.exists():  # stopped between the two
+            previous.replace(folder)
+        shutil.rmtree(previous, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def remove_leftovers(folder: Path, *patterns: str) -> None:
@@ -120,16 +120,16 @@ def sync(*folders: Path) -> None:
     """Bring to the disk what folders hold by which name: what was put in place stays there through a power cut."""
     for folder in folders:
         with suppress(OSError):  # systems that cannot do that for folders keep them by ways of their own
-            place = os.open(folder, os.O_RDONLY)
+            descriptor = os.open(folder, os.O_RDONLY)
             try:
-                os.fsync(place)
+                os.fsync(descriptor)
             finally:
-                os.close(place)
+                os.close(descriptor)
 
 
 def write_text(path: Path, text: str) -> None:
     """A text as UTF-8."""
-    write_atomically(path, lambda beside: beside.write_bytes(text.encode("utf-8")))
+    write_atomically(path, lambda temporary: temporary.write_bytes(text.encode("utf-8")))
 
 
 def write_arrays(path: Path, arrays: Arrays) -> None:
@@ -138,7 +138,7 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
     from safetensors.numpy import save
 
     data = {k: np.ascontiguousarray(v) for k, v in arrays.items()}
-    write_atomically(path, lambda beside: beside.write_bytes(save(data)))
+    write_atomically(path, lambda temporary: temporary.write_bytes(save(data)))
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -159,8 +159,8 @@ def write_frame(path: Path, frame: pd.DataFrame) -> None:
         write_text(path, csv_text(frame))
         return
 
-    def write(beside: Path) -> None:
-        with beside.open("wb") as file:  # pyarrow itself opens no file whose name is not UTF-8
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as file:  # pyarrow itself opens no file whose name is not UTF-8
             frame.to_parquet(file, index=False)
 
     write_atomically(path, write)

@@ -32,8 +32,8 @@ def hold_lock(folder: str | Path) -> Iterator[None]:
     What is left of a process that was killed does not stand in the way: its lock dies with it and what it forked.
 
     >>> import tempfile
-    >>> place = tempfile.mkdtemp()
-    >>> with hold_lock(place), hold_lock(place):
+    >>> folder = tempfile.mkdtemp()
+    >>> with hold_lock(folder), hold_lock(folder):
     ...     pass
     Traceback (most recent call last):
     isotrope.errors.StoreError: '...' is being written by another process (number ...); wait until it has ended, ...
@@ -52,7 +52,7 @@ def reserve_path(path: str | Path) -> Iterator[None]:
 
 @contextmanager
 def _hold_lock_file(path: Path, what: str) -> Iterator[None]:
-    missing = [place for place in path.parents if not place.exists()]
+    missing = [folder for folder in path.parents if not folder.exists()]
     try:
         try:
             lock = _lock(path, what)
@@ -64,9 +64,9 @@ def _hold_lock_file(path: Path, what: str) -> Iterator[None]:
         finally:
             _free(path, lock)
     finally:
-        for place in missing:  # no folder is left behind that was made for nothing
+        for folder in missing:  # no folder is left behind that was made for nothing
             with suppress(OSError):
-                place.rmdir()
+                folder.rmdir()
 
 
 def _lock(path: Path, what: str) -> int:

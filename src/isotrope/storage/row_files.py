@@ -88,7 +88,7 @@ def write_rows(path: Path, pieces: Pieces, columns: Columns | None = None) -> in
     write = _WRITERS[path.suffix.lower()]
     if write is _write_parquet and columns is not None:
         write = partial(_write_table, columns)
-    write_atomically(path, lambda beside: write(beside, first.shape[1], first.dtype, count_rows()), new=True)
+    write_atomically(path, lambda temporary: write(temporary, first.shape[1], first.dtype, count_rows()), new=True)
     return count
 
 
