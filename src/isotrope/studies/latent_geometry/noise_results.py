@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 def compare_levels(model: str, every: pd.DataFrame) -> Results:
     """Medians over seeds by level (Fig. 1), and how measures go with noise on weights and on rows (Appendix B).
 
-    every: a row for each changed model, see `latent_geometry`.
+    Args:
+        model: the name of the model.
+        every: a row for each changed model, with its measures and scores.
     """
     weights = every[every["kind"] == WEIGHTS]
     numbers = [name for name in (*TABLE_2, "glue") if name in every]
