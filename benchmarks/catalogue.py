@@ -11,7 +11,7 @@ import numpy as np
 
 from isotrope.measures import MEASURES, Measure
 from isotrope.quantization.cells import Cells
-from isotrope.readings.intervals import Groups, compute_intervals
+from isotrope.readings.intervals import JackknifeGroups, compute_intervals
 from isotrope.statistics import Sample, block
 from machine import describe, seconds
 from vectors import rows
@@ -29,7 +29,7 @@ def interval(m: Measure, x: np.ndarray) -> None:
     """A measure from rows with its interval."""
     sample = Sample.empty(x.shape[1], len(x))
     sample.add(block(x))
-    groups = Groups(sample, [m.needs])
+    groups = JackknifeGroups(sample, [m.needs])
     made = Cells.of(groups.points, **m.parameters) if m.needs == "cells" else None
     statistic = made or (groups.points if m.needs == "sample" else x)
     compute_intervals([m], [m(statistic)], groups, m.needs, made)

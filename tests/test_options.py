@@ -22,7 +22,7 @@ from isotrope.errors import InputError
 from isotrope.finetuning.settings import Training
 from isotrope.options import ScanOptions, find_changes, list_options, option
 from isotrope.sources.input import Input
-from isotrope.studies.options import Options as AllStudyOptions
+from isotrope.studies.options import StudyOptions as AllStudyOptions
 from isotrope.studies.run_all import STUDIES, all_studies
 
 #: What `isotrope.scan` takes besides the options.

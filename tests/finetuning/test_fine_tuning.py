@@ -13,10 +13,10 @@ import torch
 from isotrope import nn
 from isotrope.errors import InputError
 from isotrope.finetuning.encoder_pretraining import _tension_batches, pretrain_encoder
-from isotrope.finetuning.loop import Encoded, Optimizer, draw_batches, fine_tune, predict
+from isotrope.finetuning.loop import EncodedRows, Optimizer, draw_batches, fine_tune, predict
 from isotrope.finetuning.settings import Training
 from isotrope.finetuning.task_training import add_head, split_rows
-from isotrope.finetuning.tasks import TASKS, Rows
+from isotrope.finetuning.tasks import TASKS, TaskRows
 from isotrope.finetuning.token_spectra import compute_spectra
 from isotrope.sources.models.load import Loaded, load
 
@@ -26,11 +26,11 @@ def loaded(bert: Path) -> Loaded:
     return load(bert, device="cpu")
 
 
-def encoded(lengths: list[int], seed: int = 0) -> Encoded:
+def encoded(lengths: list[int], seed: int = 0) -> EncodedRows:
     """Random ids of these lengths."""
     rng = np.random.default_rng(seed)
     rows = [{"input_ids": rng.integers(4, 18, n).tolist(), "attention_mask": [1] * n} for n in lengths]
-    return Encoded(rows, 0, "cpu")
+    return EncodedRows(rows, 0, "cpu")
 
 
 def test_batches_hold_every_row_once_with_little_padding() -> None:
@@ -53,7 +53,7 @@ def test_padding_changes_nothing_that_is_said(loaded: Loaded) -> None:
     nn.attach(model)
     rows = encoded([3, 12, 7, 1, 20])
     together = predict(model, rows, 8)
-    alone = [predict(model, Encoded([found], 0, "cpu"), 8)[0] for found in rows.features]
+    alone = [predict(model, EncodedRows([found], 0, "cpu"), 8)[0] for found in rows.features]
     np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
@@ -139,9 +139,9 @@ def test_simcse_draws_a_sentence_to_itself_and_from_others(loaded: Loaded) -> No
 
     sentences = list(dict.fromkeys(texts(60, longest=8)))
 
-    def encode(rows: Any) -> Encoded:
+    def encode(rows: Any) -> EncodedRows:
         found = loaded.tokenizer([text for (text,) in rows])
-        return Encoded([{"input_ids": i, "attention_mask": [1] * len(i)} for i in found["input_ids"]], 0, "cpu")
+        return EncodedRows([{"input_ids": i, "attention_mask": [1] * len(i)} for i in found["input_ids"]], 0, "cpu")
 
     def apart(network: Any) -> float:
         torch.manual_seed(5)
@@ -168,9 +168,9 @@ def test_s_bert_learns_from_labelled_pairs(loaded: Loaded) -> None:
     torch.manual_seed(0)
     network = add_head(loaded, TASKS["rte"]).base_model
     before = {name: value.clone() for name, value in network.state_dict().items()}
-    pairs = Rows([("the cat", "a mat"), ("old dogs", "green hills"), ("deep water", "deep water")], [0.0, 2.0, 1.0])
+    pairs = TaskRows([("the cat", "a mat"), ("old dogs", "green hills"), ("deep water", "deep water")], [0.0, 2.0, 1.0])
 
-    def encode(rows: Any) -> Encoded:
+    def encode(rows: Any) -> EncodedRows:
         return encoded([3] * len(rows))
 
     told: list[tuple[int, int]] = []
@@ -199,7 +199,7 @@ def test_spectra_are_those_of_numpy(loaded: Loaded) -> None:
     model.eval()
     for one in rows.features:
         with torch.inference_mode():
-            states = model.base_model(**Encoded([one], 0, "cpu").batch([0])).last_hidden_state[0]
+            states = model.base_model(**EncodedRows([one], 0, "cpu").batch([0])).last_hidden_state[0]
         values = np.linalg.svd(states.double().numpy(), compute_uv=False)
         medians.append(np.median(values / values[0]))
     assert found["last"]["median"] == pytest.approx(np.mean(medians), abs=1e-5)

@@ -11,7 +11,7 @@ from isotrope.measures import MEASURES, Measure
 from isotrope.quantization import Kind, Quantized, quantize
 from isotrope.quantization.cells import Cells
 from isotrope.quantization.search import Search
-from isotrope.readings.intervals import Groups, Interval, compute_intervals
+from isotrope.readings.intervals import Interval, JackknifeGroups, compute_intervals
 from isotrope.sources.batch import Rows
 from isotrope.statistics import Points, Sample, block
 
@@ -74,7 +74,7 @@ def coverage(space: str, kind: Kind, times: int, measures: list[Measure] = ESTIM
     truth = np.mean([[m(cells) for m in measures] for cells in drawn], axis=0)
     hits = []
     for _ in range(times):
-        groups = Groups(sample(space, rng), ())
+        groups = JackknifeGroups(sample(space, rng), ())
         cells = encoded(trained, groups.points)
         ends: list[Interval] = compute_intervals(measures, [m(cells) for m in measures], groups, "cells", cells)
         hits.append([low <= t <= high for (low, high), t in zip(ends, truth, strict=True)])

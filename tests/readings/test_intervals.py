@@ -14,7 +14,15 @@ from scipy import special, stats
 
 import isotrope
 from isotrope.measures import MEASURES, Measure, get
-from isotrope.readings.intervals import GROUPS, NONE, Groups, Interval, compute_intervals, jackknife, tail_index
+from isotrope.readings.intervals import (
+    GROUPS,
+    NONE,
+    Interval,
+    JackknifeGroups,
+    compute_intervals,
+    jackknife,
+    tail_index,
+)
 from isotrope.sources.batch import Rows
 from isotrope.statistics import Moments, Sample, SequenceSpectra, SequenceStatistics, TokenStatistics, TokenTable, block
 from isotrope.statistics.hashing import mix
@@ -50,7 +58,7 @@ def read(need: str, space: Space, rng: np.random.Generator, size: int) -> tuple[
     # The spectra of sequences are taken on the sampled ones.
     statistic = SequenceSpectra.of(sample.block()) if need == "spectra" else kinds[need].of(rows)
     values = [m(statistic) for m in ESTIMATES[need]]
-    return compute_intervals(ESTIMATES[need], values, Groups(sample, [need]), need), space.truth(statistic)
+    return compute_intervals(ESTIMATES[need], values, JackknifeGroups(sample, [need]), need), space.truth(statistic)
 
 
 def coverage(
@@ -362,7 +370,7 @@ def sampled(rows: np.ndarray, size: int = EVERYTHING) -> Sample:
 
 def interval(name: str, rows: np.ndarray, size: int = EVERYTHING) -> Interval:
     m = MEASURES.get(name)
-    return compute_intervals([m], [m(rows)], Groups(sampled(rows, size), ["moments"]), "moments")[0]
+    return compute_intervals([m], [m(rows)], JackknifeGroups(sampled(rows, size), ["moments"]), "moments")[0]
 
 
 def test_the_jackknife_of_a_mean_is_the_textbook_one() -> None:
@@ -386,7 +394,7 @@ def test_the_interval_of_a_mean_is_a_t_interval() -> None:
     order = sample.rows.sequence.astype(int)
     groups = np.array([(rows[order[g::GROUPS]] ** 2).sum(axis=1).mean() for g in range(GROUPS)])
     m = replace(MEASURES.get("mean_squared_norm"), smooth=None)
-    low, high = compute_intervals([m], [m(rows)], Groups(sample, ["moments"]), "moments")[0]
+    low, high = compute_intervals([m], [m(rows)], JackknifeGroups(sample, ["moments"]), "moments")[0]
     expected = stats.t.interval(0.95, GROUPS - 1, np.mean(groups), stats.sem(groups))
     assert (low, high) == pytest.approx(expected, rel=1e-9)
     logs = np.log((groups.sum() - groups) / (GROUPS - 1))
@@ -424,7 +432,7 @@ def test_below_forty_sequences_there_is_none() -> None:
     rows = np.random.default_rng(3).standard_normal((2 * GROUPS, 2))
     assert all(map(math.isnan, interval("mean_cosine", rows[:-1])))
     assert not any(map(math.isnan, interval("mean_cosine", rows)))
-    assert compute_intervals([], [], Groups(sampled(rows), ["moments"]), "moments") == []
+    assert compute_intervals([], [], JackknifeGroups(sampled(rows), ["moments"]), "moments") == []
 
 
 def test_a_spectrum_of_few_rows_has_none_and_reaches_back_to_its_value_before_rows_are_ample() -> None:
@@ -444,7 +452,7 @@ def test_an_undefined_value_has_no_interval() -> None:
     assert all(
         map(
             math.isnan,
-            compute_intervals([m], [math.nan], Groups(sampled(np.ones((100, 3))), ["moments"]), "moments")[0],
+            compute_intervals([m], [math.nan], JackknifeGroups(sampled(np.ones((100, 3))), ["moments"]), "moments")[0],
         )
     )
 
@@ -505,7 +513,7 @@ def test_a_type_left_with_one_occurrence_breaks_no_interval() -> None:
     sample.add(block(rows, known))
     m = get("self_similarity")
     low, high = compute_intervals(
-        [m], [m(TokenStatistics.of(block(rows, known)))], Groups(sample, ["tokens"]), "tokens"
+        [m], [m(TokenStatistics.of(block(rows, known)))], JackknifeGroups(sample, ["tokens"]), "tokens"
     )[0]
     assert -0.2 < low < 0 < high < 0.2
 
@@ -518,7 +526,7 @@ def test_one_row_with_nearly_all_of_the_squared_length(times: float) -> None:
     sample = Sample.empty(32, 3_000)
     sample.add(block(rows))
     sample.settle()
-    total, left_out, _ = Groups(sample, ("moments",)).split("moments")
+    total, left_out, _ = JackknifeGroups(sample, ("moments",)).split("moments")
     energies = [left.energy for left in left_out]
     assert total.n == 3_000
     without = min(energies)

@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from isotrope.measures import MEASURES, Measure, get
-from isotrope.readings.intervals import GROUPS, Groups, Interval, compute_intervals, jackknife
+from isotrope.readings.intervals import GROUPS, Interval, JackknifeGroups, compute_intervals, jackknife
 from isotrope.sources.batch import Rows
 from isotrope.statistics import Points, Sample, block
 
@@ -58,7 +58,7 @@ class Space(NamedTuple):
 
 
 def read(measures: list[Measure], sample: Sample) -> list[Interval]:
-    groups = Groups(sample, ["sample"])
+    groups = JackknifeGroups(sample, ["sample"])
     return compute_intervals(measures, [m(groups.points) for m in measures], groups, "sample")
 
 
@@ -121,7 +121,7 @@ def test_which_intervals_are_about_this_number_of_rows() -> None:
 def test_leaving_groups_out_shares_work_and_changes_nothing() -> None:
     """Each interval is that of a jackknife which measures every left-out sample from scratch."""
     sample = SPACES["power law and mean"].draw(np.random.default_rng(0))
-    groups = Groups(sample, ["sample"])
+    groups = JackknifeGroups(sample, ["sample"])
     points = groups.points
     found = read(ESTIMATES, sample)
     for m, (low, high) in zip(ESTIMATES, found, strict=True):
@@ -171,7 +171,7 @@ def test_some_would_have_a_dishonest_interval(name: str, space: Space) -> None:
     m, rng = get(name), np.random.default_rng(0)
     values, errors = [], []
     for _ in range(100):
-        points = Groups(space.draw(rng), ["sample"]).points
+        points = JackknifeGroups(space.draw(rng), ["sample"]).points
         values.append(m(points))
         errors.append(jackknife(values[-1], np.array([m(points.left_out(g)) for g in range(GROUPS)]))[1])
     held = np.abs(np.array(values) - np.mean(values)) <= stats.t.ppf(0.975, GROUPS - 1) * np.array(errors)
@@ -185,5 +185,5 @@ def test_the_share_of_a_coordinate_has_an_interval_where_there_is_a_common_direc
         rows = rng.standard_normal((800, 16)) + shift
         sample = Sample.empty(16, 10**9)
         sample.add(block(rows))
-        low, high = compute_intervals([m], [m(rows)], Groups(sample, ["moments"]), "moments")[0]
+        low, high = compute_intervals([m], [m(rows)], JackknifeGroups(sample, ["moments"]), "moments")[0]
         assert math.isfinite(low) == math.isfinite(high) == there

@@ -7,7 +7,7 @@ from typing import Any
 
 from isotrope.advice.candidate import REPAIRED, Candidate
 from isotrope.advice.geometry import Geometry
-from isotrope.evaluation.significance import Comparison
+from isotrope.evaluation.significance import PairedComparison
 from isotrope.repairs.linear import LinearRepair
 from isotrope.sources.input import Input
 from isotrope.sources.text.token_weights import TokenWeights
@@ -94,7 +94,7 @@ def _describe_candidate(candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def _describe_comparison(found: Comparison) -> dict[str, Any]:
+def _describe_comparison(found: PairedComparison) -> dict[str, Any]:
     scores = {name: {"value": s.value, "low": s.low, "high": s.high} for name, s in found.scores.items()}
     gain = found.differences[REPAIRED]
     return {"scores": scores, "gain": {"value": gain.value, "low": gain.low, "high": gain.high, "p": gain.p}}

@@ -22,7 +22,7 @@ from isotrope.advice.candidate import (
 from isotrope.advice.scale_free_softdecay import fit_scale_free_softdecay
 from isotrope.advice.spaces import Space, Spaces, encode_spaces
 from isotrope.errors import InputError
-from isotrope.evaluation.significance import Comparison
+from isotrope.evaluation.significance import PairedComparison
 from isotrope.repairs.linear import LinearRepair
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
@@ -223,7 +223,7 @@ def _describe_shape(candidate: Candidate) -> str:
     return f"{need}; a repair keeps {candidate.neighbours_kept:.0%} of each row's ten nearest neighbours."
 
 
-def _describe_halves(halves: Comparison, *, search_only: bool) -> str:
+def _describe_halves(halves: PairedComparison, *, search_only: bool) -> str:
     """Describe how well halves of passages find each other. search_only: whether the repair helps nothing else."""
     raw, repaired = halves.scores[BASELINE], halves.scores[REPAIRED]
     gain = halves.differences[REPAIRED]

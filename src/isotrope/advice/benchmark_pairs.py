@@ -104,7 +104,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], ...]] = {
 }  # fmt: skip
 
 
-class Pair(NamedTuple):
+class BenchmarkPair(NamedTuple):
     """Two sentences and the share of slots with the same meaning, from 0 to 1."""
 
     first: str
@@ -117,7 +117,7 @@ class Benchmark:
     """Everyday sentences to fit a repair on, and pairs of other sentences to evaluate it."""
 
     sentences: list[str]
-    pairs: list[Pair]
+    pairs: list[BenchmarkPair]
 
 
 def make_benchmark(sentences: int = 1_500, pairs: int = 1_500, seed: int = 0) -> Benchmark:
@@ -155,11 +155,11 @@ def _word(kind: str, meaning: list[int], rng: random.Random) -> str:
     return " ".join(part for part in parts if part).replace(" .", ".")
 
 
-def _draw_pair(kind: str, rng: random.Random) -> Pair:
+def _draw_pair(kind: str, rng: random.Random) -> BenchmarkPair:
     slots = _KINDS[kind]
     first = _draw_meaning(kind, rng)
     changed = rng.sample(range(len(slots)), rng.randint(0, len(slots)))
     second = list(first)
     for slot in changed:
         second[slot] = (first[slot] + rng.randrange(1, len(slots[slot]))) % len(slots[slot])
-    return Pair(_word(kind, first, rng), _word(kind, second, rng), 1 - len(changed) / len(slots))
+    return BenchmarkPair(_word(kind, first, rng), _word(kind, second, rng), 1 - len(changed) / len(slots))

@@ -15,7 +15,7 @@ from isotrope.advice.geometry import Geometry, compute_geometry, compute_neighbo
 from isotrope.advice.scale_free_softdecay import fit_scale_free_softdecay
 from isotrope.compute.arrays import to_unit_rows
 from isotrope.evaluation.metrics import Correlation, Mean
-from isotrope.evaluation.significance import Comparison, Difference, compare
+from isotrope.evaluation.significance import Difference, PairedComparison, compare
 from isotrope.repairs.fit_data import collect
 from isotrope.sources.text.encoder import Rows
 
@@ -66,8 +66,8 @@ class Candidate:
 
     layers: str
     weighted: bool
-    similarity: Comparison
-    halves: Comparison | None
+    similarity: PairedComparison
+    halves: PairedComparison | None
     geometry: Geometry
     neighbours_kept: float
 

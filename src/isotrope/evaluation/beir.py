@@ -33,7 +33,7 @@ class RetrievalSet:
         return (document.text for document in _read_entries(self.corpus) if document.text)
 
 
-class _Entry(NamedTuple):
+class _BeirRecord(NamedTuple):
     """A document or a query, and the number of its line."""
 
     line: int
@@ -113,7 +113,7 @@ def _find_split(folder: Path, split: str) -> Path:
     raise InputError(f"there is no split {split!r} in {str(folder)!r}; {hint}.")
 
 
-def _read_entries(path: Path) -> Iterator[_Entry]:
+def _read_entries(path: Path) -> Iterator[_BeirRecord]:
     """Read a file of documents or queries; an error names the number of a wrong line."""
     for line, text in decode_lines(file_lines(path), str(path)):
         if not text.strip():
@@ -127,7 +127,7 @@ def _read_entries(path: Path) -> Iterator[_Entry]:
         parts = [found.get(name) or "" for name in ("title", "text")]
         if "text" not in found or not all(isinstance(part, str) for part in parts):
             raise InputError(f'{path} has no "text" that is a string in line {line}; correct or remove the line.')
-        yield _Entry(line, str(found["_id"]), " ".join(part for part in parts if part).strip())
+        yield _BeirRecord(line, str(found["_id"]), " ".join(part for part in parts if part).strip())
 
 
 def _check_ids(path: Path) -> dict[str, bool]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from isotrope.evaluation.significance import Comparison, correct_p_values
+from isotrope.evaluation.significance import PairedComparison, correct_p_values
 from isotrope.formats.json import format_json, to_plain
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class PointDifference:
     reason: str | None = None
 
 
-def list_differences(found: Mapping[str, Mapping[str, Mapping[str, Comparison]]]) -> list[PointDifference]:
+def list_differences(found: Mapping[str, Mapping[str, Mapping[str, PairedComparison]]]) -> list[PointDifference]:
     """List all differences of an evaluation in points, with p-values corrected for their number.
 
     Args:

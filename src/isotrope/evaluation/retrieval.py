@@ -16,7 +16,7 @@ from isotrope.evaluation.beir import RetrievalSet, open_set
 from isotrope.evaluation.metrics import Mean, Vector
 from isotrope.evaluation.ranking import DEPTH, NOTHING, score_rankings, search
 from isotrope.evaluation.result import RetrievalEvaluation, RetrievalScore, list_differences
-from isotrope.evaluation.significance import Comparison, compare
+from isotrope.evaluation.significance import PairedComparison, compare
 from isotrope.evaluation.treatments import (
     OWN,
     RAW,
@@ -188,7 +188,7 @@ def _score_queries(found: RetrievalSet, treatment: Treatment, queries: Rows, pat
 
 
 def _make_score(
-    name: str, comparisons: dict[str, Comparison], treatment: Treatment, encoder: Encoder
+    name: str, comparisons: dict[str, PairedComparison], treatment: Treatment, encoder: Encoder
 ) -> RetrievalScore:
     scores = {metric: found.scores[treatment.name] for metric, found in comparisons.items()}
     main = scores["ndcg_at_10"]

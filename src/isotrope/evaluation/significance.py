@@ -34,7 +34,7 @@ _UNDEFINED = 0.05
 
 
 @dataclass(frozen=True)
-class Score:
+class ResampledScore:
     """Score of a system on n items with its 95 % interval; NaN with a reason where undefined."""
 
     value: float
@@ -74,10 +74,10 @@ class ResampledDifference(Difference):
     swapped: Vector = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
 
 
-class Comparison(NamedTuple):
+class PairedComparison(NamedTuple):
     """Scores of systems by name, and the differences of all others to the first, the baseline."""
 
-    scores: dict[str, Score]
+    scores: dict[str, ResampledScore]
     differences: dict[str, ResampledDifference]
 
 
@@ -91,7 +91,7 @@ def compare(
     items: str = "",
     resamples: int = RESAMPLES,
     swaps: int = SWAPS,
-) -> Comparison:
+) -> PairedComparison:
     """Score systems on the same items, and compare all others with the first.
 
     Args:
@@ -129,14 +129,14 @@ def compare(
     scores = {
         name: _make_score(metric.value, n, np.concatenate(resampled[name]))
         if name in defined
-        else Score(math.nan, math.nan, math.nan, n, metric.reason)
+        else ResampledScore(math.nan, math.nan, math.nan, n, metric.reason)
         for name, metric in systems.items()
     }
     differences = {name: _make_difference(scores[name], scores[base], swapped.get(name, [])) for name in others}
-    return Comparison(scores, differences)
+    return PairedComparison(scores, differences)
 
 
-def average(sets: Sequence[Comparison]) -> Comparison:
+def average(sets: Sequence[PairedComparison]) -> PairedComparison:
     """Average comparisons over sets of items, each set with the same weight.
 
     Items are resampled and swapped within their sets. The mean is undefined where the score of one set is.
@@ -149,7 +149,7 @@ def average(sets: Sequence[Comparison]) -> Comparison:
         n = sum(part.n for part in parts)
         reason = next((part.reason for part in parts if part.reason), None)
         if reason:
-            scores[name] = Score(math.nan, math.nan, math.nan, n, reason)
+            scores[name] = ResampledScore(math.nan, math.nan, math.nan, n, reason)
         else:
             value = float(np.mean([part.value for part in parts]))
             scores[name] = _make_score(value, n, np.mean([part.resampled for part in parts], axis=0))
@@ -158,7 +158,7 @@ def average(sets: Sequence[Comparison]) -> Comparison:
         swapped = [found.differences[name].swapped for found in sets]
         defined = scores[name].reason is None and base.reason is None
         differences[name] = _make_difference(scores[name], base, [np.mean(swapped, axis=0)] if defined else [])
-    return Comparison(scores, differences)
+    return PairedComparison(scores, differences)
 
 
 def correct_p_values(differences: Iterable[AnyDifference]) -> list[AnyDifference]:
@@ -200,11 +200,11 @@ def _split_draws(total: int, n: int) -> Iterator[int]:
         yield min(most, total - start)
 
 
-def _make_score(value: float, n: int, resampled: Vector) -> Score:
-    return Score(value, *_compute_interval(resampled, n), n, None, resampled)
+def _make_score(value: float, n: int, resampled: Vector) -> ResampledScore:
+    return ResampledScore(value, *_compute_interval(resampled, n), n, None, resampled)
 
 
-def _make_difference(score: Score, base: Score, swapped: Sequence[Vector]) -> ResampledDifference:
+def _make_difference(score: ResampledScore, base: ResampledScore, swapped: Sequence[Vector]) -> ResampledDifference:
     reason = score.reason or base.reason
     if reason:
         return ResampledDifference(math.nan, math.nan, math.nan, math.nan, score.n, reason)

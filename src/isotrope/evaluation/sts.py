@@ -13,7 +13,7 @@ from isotrope.errors import InputError
 from isotrope.evaluation.metrics import CORRELATIONS, Correlation, Vector
 from isotrope.evaluation.pairs import PairSet, read_sets
 from isotrope.evaluation.result import StsEvaluation, StsScore, list_differences
-from isotrope.evaluation.significance import Comparison, average, compare
+from isotrope.evaluation.significance import PairedComparison, average, compare
 from isotrope.evaluation.treatments import (
     OWN,
     RAW,
@@ -40,7 +40,7 @@ MEAN = "mean"
 _DECIMALS = 12
 
 #: Comparisons of systems on one set, by the name of the correlation.
-Comparisons = dict[str, Comparison]
+Comparisons = dict[str, PairedComparison]
 
 
 def evaluate_sts(

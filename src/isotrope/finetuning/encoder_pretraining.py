@@ -15,15 +15,15 @@ import numpy as np
 import torch
 
 from isotrope.errors import InputError, MissingExtra
-from isotrope.finetuning.loop import Encoded, Optimizer
+from isotrope.finetuning.loop import EncodedRows, Optimizer
 from isotrope.finetuning.settings import Training
-from isotrope.finetuning.tasks import Rows
+from isotrope.finetuning.tasks import TaskRows
 from isotrope.sources.text.encoder import Tell
 
 Tensor: TypeAlias = torch.Tensor
 
 #: Texts to token ids.
-Encode: TypeAlias = Callable[[Sequence[tuple[str, ...]]], Encoded]
+Encode: TypeAlias = Callable[[Sequence[tuple[str, ...]]], EncodedRows]
 
 #: Input of a loss of sentence-transformers: features of each side, and labels.
 _Batch: TypeAlias = tuple[list[dict[str, Tensor]], Tensor | None]
@@ -49,7 +49,7 @@ def pretrain_encoder(
     network: Any,
     encode: Encode,
     sentences: Sequence[str],
-    pairs: Rows | None,
+    pairs: TaskRows | None,
     training: Training,
     rng: np.random.Generator,
     progress: Tell,
@@ -96,14 +96,14 @@ def pretrain_encoder(
         progress(step.done, total)
 
 
-def _labelled_batches(pairs: Rows, encode: Encode, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
+def _labelled_batches(pairs: TaskRows, encode: Encode, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
     sides = [encode([(texts[side],) for texts in pairs.texts]) for side in (0, 1)]
     labels = torch.tensor(pairs.labels, dtype=torch.long)
     for which in _shuffle(len(pairs), size, rng):
         yield [side.batch(which) for side in sides], labels[which].to(sides[0].device)
 
 
-def _tension_batches(encoded: Encoded, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
+def _tension_batches(encoded: EncodedRows, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
     for which in _shuffle(len(encoded), size, rng):
         same = np.arange(len(which)) % _PAIRS_PER_IDENTICAL == 0
         others = (which + rng.integers(1, len(encoded), len(which))) % len(encoded)
@@ -111,7 +111,7 @@ def _tension_batches(encoded: Encoded, size: int, rng: np.random.Generator) -> I
         yield [encoded.batch(which), encoded.batch(np.where(same, which, others))], labels
 
 
-def _simcse_batches(encoded: Encoded, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
+def _simcse_batches(encoded: EncodedRows, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
     for which in _shuffle(len(encoded), size, rng):
         yield [encoded.batch(which), encoded.batch(which)], None
 

@@ -88,7 +88,7 @@ def evaluate_glue(
     told("reading the tasks", 0, None)
     found = read_tasks(tasks, data)
     pairs = _find_pairs(found, data) if any(method.first == "sbert" for method in parsed) else None
-    plan = _Plan(found, parsed, range(seed, seed + seeds), training, pairs)
+    plan = _TrainingPlan(found, parsed, range(seed, seed + seeds), training, pairs)
     folder = None if output is None else Path(output)
     with nullcontext() if folder is None else hold_lock(folder):
         earlier = [] if folder is None else prepare_folder(folder, resume=resume)
@@ -117,7 +117,7 @@ def evaluate_glue(
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _TrainingPlan:
     """What is trained: every task by every method with every seed. pairs: rows for the pretraining of S-BERT."""
 
     tasks: Sequence[TaskData]
@@ -141,7 +141,7 @@ class _Plan:
 
 
 def _train_missing(
-    plan: _Plan, loaded: Loaded, finished: Collection[tuple[str, str, int]], progress: Progress
+    plan: _TrainingPlan, loaded: Loaded, finished: Collection[tuple[str, str, int]], progress: Progress
 ) -> Iterator[GlueRun]:
     """Train what is not finished yet. finished: task, method and seed of runs."""
     from isotrope.finetuning.task_training import compute_pretrained_spectrum, train

@@ -29,7 +29,7 @@ _SORTED_TOGETHER = 50
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedRows:
     """Tokenized texts, from which padded batches are made."""
 
     features: Sequence[Features]
@@ -54,14 +54,14 @@ class Encoded:
         return {key: value.to(self.device) for key, value in made.items()}
 
 
-def encode(tokenizer: Any, texts: Sequence[tuple[str, ...]], max_length: int, pad: int, device: str) -> Encoded:
+def encode(tokenizer: Any, texts: Sequence[tuple[str, ...]], max_length: int, pad: int, device: str) -> EncodedRows:
     """Tokenize texts or pairs of texts, truncated at a length."""
     columns = [list(column) for column in zip(*texts, strict=True)]
     found = tokenizer(*columns, truncation=True, max_length=max_length, padding=False)
     names = [name for name in ("input_ids", "attention_mask", "token_type_ids") if name in found]
     if empty := sum(not ids for ids in found["input_ids"]):
         raise InputError(f"{empty:,} of {len(texts):,} rows have no token; remove them, or use another tokenizer.")
-    return Encoded([{name: found[name][i] for name in names} for i in range(len(texts))], pad, device)
+    return EncodedRows([{name: found[name][i] for name in names} for i in range(len(texts))], pad, device)
 
 
 def draw_batches(lengths: NDArray[np.int64], size: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
@@ -114,7 +114,7 @@ class History:
 
 def fine_tune(
     model: Any,
-    rows: Encoded,
+    rows: EncodedRows,
     labels: Tensor,
     training: Training,
     score_held_out: Callable[[], float],
@@ -160,7 +160,7 @@ def fine_tune(
     return History(losses, held_out, best_epoch + 1, step.done)
 
 
-def predict(model: Any, rows: Encoded, batch_size: int) -> NDArray[np.float64]:
+def predict(model: Any, rows: EncodedRows, batch_size: int) -> NDArray[np.float64]:
     """Predict the class of each row, or a number for a model of regression, (n,)."""
     predicted = np.empty(len(rows))
     model.eval()

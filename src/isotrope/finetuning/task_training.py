@@ -16,10 +16,10 @@ import torch
 from isotrope import nn
 from isotrope.errors import InputError
 from isotrope.finetuning.encoder_pretraining import Encode, pretrain_encoder
-from isotrope.finetuning.loop import Encoded, encode, fine_tune, predict
+from isotrope.finetuning.loop import EncodedRows, encode, fine_tune, predict
 from isotrope.finetuning.runs import GlueRun
 from isotrope.finetuning.settings import Method, Training
-from isotrope.finetuning.tasks import Rows, Task, TaskData, average_scores, compute_score
+from isotrope.finetuning.tasks import Task, TaskData, TaskRows, average_scores, compute_score
 from isotrope.finetuning.token_spectra import compute_spectra
 from isotrope.formats.json import to_plain
 from isotrope.softdecay.attach import copy_layer
@@ -37,14 +37,14 @@ _SPECTRUM_ROWS = 256
 _ALPHA_POINTS = 100
 
 
-class Split(NamedTuple):
+class EncodedSplit(NamedTuple):
     """Numbers of the training rows of a seed: to train on, and held out."""
 
     train: list[int]
     held_out: list[int]
 
 
-def split_rows(count: int, train_rows: int | None, rng: np.random.Generator) -> Split:
+def split_rows(count: int, train_rows: int | None, rng: np.random.Generator) -> EncodedSplit:
     """Split training rows in random order, a tenth of them held out. train_rows: how many to use, None for all.
 
     >>> [len(part) for part in split_rows(2490, None, np.random.default_rng(0))]
@@ -54,7 +54,7 @@ def split_rows(count: int, train_rows: int | None, rng: np.random.Generator) -> 
     count_held_out = min(math.ceil(_HELD_OUT * len(order)), _MOST_HELD_OUT)
     if len(order) - count_held_out < 2:
         raise InputError(f"got {len(order)} training rows, expected at least 3: a tenth of them is held out.")
-    return Split(order[count_held_out:], order[:count_held_out])
+    return EncodedSplit(order[count_held_out:], order[:count_held_out])
 
 
 def compute_pretrained_spectrum(loaded: Loaded, data: TaskData, training: Training) -> dict[str, Any]:
@@ -180,24 +180,28 @@ def _estimate_task_seconds(loaded: Loaded, data: TaskData, training: Training) -
     return steps * step_seconds + validation / len(rows) * prediction_seconds
 
 
-def _label_tensor(task: Task, rows: Rows) -> torch.Tensor:
+def _label_tensor(task: Task, rows: TaskRows) -> torch.Tensor:
     return torch.tensor(rows.labels, dtype=torch.float32 if task.classes == 1 else torch.long)
 
 
-def _encode_validation(loaded: Loaded, data: TaskData, training: Training) -> Encoded:
+def _encode_validation(loaded: Loaded, data: TaskData, training: Training) -> EncodedRows:
     """Tokenize the validation rows whose spectra are computed."""
     texts = next(iter(data.validation.values())).texts[:_SPECTRUM_ROWS]
     return encode(loaded.tokenizer, texts, training.max_length, loaded.pad, loaded.device)
 
 
-def _select_pairs(pairs: TaskData, data: TaskData, parts: Split, training: Training, rng: np.random.Generator) -> Rows:
+def _select_pairs(
+    pairs: TaskData, data: TaskData, parts: EncodedSplit, training: Training, rng: np.random.Generator
+) -> TaskRows:
     """Select the labelled pairs for the pretraining of S-BERT, without the held-out rows of the task itself."""
     if pairs.task == data.task:
         return data.train.take(parts.train)
     return pairs.train.take(rng.permutation(len(pairs.train))[: training.train_rows].tolist())
 
 
-def _make_scorer(model: Any, encoded: Encoded, task: Task, rows: Rows, training: Training) -> Callable[[], float]:
+def _make_scorer(
+    model: Any, encoded: EncodedRows, task: Task, rows: TaskRows, training: Training
+) -> Callable[[], float]:
     """A function that computes the score on held-out rows."""
     return lambda: average_scores(_compute_scores(task, predict(model, encoded, training.batch_size), rows).values())
 
@@ -226,7 +230,7 @@ def _score_validation(model: Any, encoder: Encode, data: TaskData, training: Tra
     return scores
 
 
-def _compute_scores(task: Task, predicted: Any, rows: Rows) -> dict[str, float]:
+def _compute_scores(task: Task, predicted: Any, rows: TaskRows) -> dict[str, float]:
     return {metric: compute_score(metric, predicted, rows.labels) for metric in task.metrics}
 
 

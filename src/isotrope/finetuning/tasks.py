@@ -59,7 +59,7 @@ TASKS = {
 
 
 @dataclass(frozen=True)
-class Rows:
+class TaskRows:
     """Rows of a split: one or two texts each, and a label."""
 
     texts: Sequence[tuple[str, ...]] = field(repr=False)
@@ -68,10 +68,10 @@ class Rows:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def take(self, which: Iterable[int]) -> Rows:
+    def take(self, which: Iterable[int]) -> TaskRows:
         """Select rows by their numbers."""
         numbers = list(which)
-        return Rows([self.texts[i] for i in numbers], [self.labels[i] for i in numbers])
+        return TaskRows([self.texts[i] for i in numbers], [self.labels[i] for i in numbers])
 
     @property
     def checksum(self) -> str:
@@ -84,8 +84,8 @@ class TaskData:
     """A task with its training rows and its validation rows, by the name of their split."""
 
     task: Task
-    train: Rows
-    validation: dict[str, Rows]
+    train: TaskRows
+    validation: dict[str, TaskRows]
 
 
 def read_tasks(names: Sequence[str] | None, data: str | Path | None) -> list[TaskData]:
@@ -123,7 +123,7 @@ def read_task(name: str, folder: Path | None) -> TaskData:
     return TaskData(task, train, dict(zip(task.validation, scored, strict=True)))
 
 
-def _read_split(task: Task, split: str, folder: Path | None) -> Rows:
+def _read_split(task: Task, split: str, folder: Path | None) -> TaskRows:
     """Read and check the rows of a split."""
     found: Iterator[tuple[str, dict[str, Any]]]
     if folder is None:
@@ -142,7 +142,7 @@ def _read_split(task: Task, split: str, folder: Path | None) -> Rows:
         labels.append(_parse_label(row["label"], task, where))
     if not texts:
         raise InputError(f"{address} has no row; check the file.")
-    return Rows(texts, labels)
+    return TaskRows(texts, labels)
 
 
 def _read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from isotrope.errors import Undefined
-from isotrope.finetuning.loop import Encoded
+from isotrope.finetuning.loop import EncodedRows
 from isotrope.measures.sequence_spectrum import (
     GRID,
     mean_cdf,
@@ -34,7 +34,7 @@ _MEASURES = {
 }
 
 
-def compute_spectra(base: Any, rows: Encoded, batch_size: int, softdecay: Any = None) -> dict[str, dict[str, Any]]:
+def compute_spectra(base: Any, rows: EncodedRows, batch_size: int, softdecay: Any = None) -> dict[str, dict[str, Any]]:
     """Compute the spectra of the hidden states of a model.
 
     Args:

@@ -83,7 +83,7 @@ def drop_blocks(loaded: Loaded, state: int, ids: Ids, mask: Mask) -> int:
     total = len(before) - 1
     if getattr(loaded.model.config, "num_hidden_layers", None) != total:
         return total
-    whole = _Blocks(loaded.model, total)
+    whole = _BlockList(loaded.model, total)
     for count in range(max(state, 1), min(state + 2, total)):
         whole.keep(count)
         try:
@@ -96,7 +96,7 @@ def drop_blocks(loaded: Loaded, state: int, ids: Ids, mask: Mask) -> int:
     return total
 
 
-class _Blocks:
+class _BlockList:
     """A model's numbered blocks, and the lists in its config that have an entry for each."""
 
     def __init__(self, model: Any, total: int) -> None:

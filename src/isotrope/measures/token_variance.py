@@ -18,7 +18,7 @@ _OPEN = (
 )
 
 
-class Split(NamedTuple):
+class VarianceSplit(NamedTuple):
     """Q = M + V_W + V_B of all rows: squared length, of the mean, within types, between types."""
 
     q: float
@@ -27,11 +27,11 @@ class Split(NamedTuple):
     between: float
 
 
-def split(t: TokenStatistics | TokenTable) -> Split:
+def split(t: TokenStatistics | TokenTable) -> VarianceSplit:
     """The decomposition over all types; the between part is computed directly, not as a rest."""
     types = table(t)
     p = types.n / types.n.sum()
-    return Split(float(p @ types.q), types.mean_square, float(p @ types.v), float(p @ types.b))
+    return VarianceSplit(float(p @ types.q), types.mean_square, float(p @ types.v), float(p @ types.b))
 
 
 def _within_share(t: TokenStatistics | TokenTable) -> float:

@@ -20,7 +20,7 @@ from isotrope.errors import Undefined
 from isotrope.measures.record import Measure
 from isotrope.quantization.cells import Cells
 from isotrope.statistics import Moments, Points, Sample, SequenceStatistics, TokenStatistics, block
-from isotrope.statistics.usable_rows import Block
+from isotrope.statistics.usable_rows import UsableRows
 
 #: Groups that are left out in turn; below two sequences for each there is no interval.
 GROUPS = 20
@@ -76,7 +76,7 @@ _KINDS: dict[str, Any] = {
 }
 
 
-class Groups:
+class JackknifeGroups:
     """A sample's sequences, dealt out to GROUPS groups in the order of their hash."""
 
     def __init__(self, sample: Sample, needs: Collection[str]) -> None:
@@ -99,7 +99,7 @@ class Groups:
                 parts[kind].append(_KINDS[kind].of(rows))
         return parts
 
-    def _block(self, group: int) -> Block:
+    def _block(self, group: int) -> UsableRows:
         """The rows of one group."""
         at = np.flatnonzero(self._group == group)
         return block(self.sample.values[at], self.sample.rows.take(at))
@@ -133,7 +133,7 @@ class Groups:
         """All rows of the sample, with the group of each."""
         return Points.of(self.sample.block(), self._group)
 
-    def split(self, need: str, cells: Cells | None = None) -> Split:
+    def split(self, need: str, cells: Cells | None = None) -> GroupSplit:
         """The statistic of all groups, of all but one, and of halves; cells are those of the points."""
         if need == "sample":
             return _split_points(self.points)
@@ -157,7 +157,7 @@ class Groups:
         return largest if np.delete(energy, largest).sum() < _LOST * energy[largest] else None
 
 
-class Split(NamedTuple):
+class GroupSplit(NamedTuple):
     """A statistic of all groups, the same with each group left out in turn, and, when asked, of two halves of them."""
 
     total: Any
@@ -165,7 +165,7 @@ class Split(NamedTuple):
     halves: Callable[[], list[Any]]
 
 
-def _split_parts(part: Callable[[int], Any], dominant: int | None = None) -> Split:
+def _split_parts(part: Callable[[int], Any], dominant: int | None = None) -> GroupSplit:
     """A statistic from that of each group, by its number.
 
     A group is left out by subtraction, which takes one merge. Beside a dominant group the others are lost in the
@@ -181,16 +181,16 @@ def _split_parts(part: Callable[[int], Any], dominant: int | None = None) -> Spl
         return rest.table if tokens else rest
 
     left_out = map(leave_out, range(GROUPS))
-    return Split(total, left_out, lambda: [_sum(map(part, range(side, GROUPS, 2))) for side in (0, 1)])
+    return GroupSplit(total, left_out, lambda: [_sum(map(part, range(side, GROUPS, 2))) for side in (0, 1)])
 
 
-def _split_points(points: Points | Cells) -> Split:
+def _split_points(points: Points | Cells) -> GroupSplit:
     left_out = (points.left_out(g) for g in range(GROUPS))
-    return Split(points, left_out, lambda: [points.only(points.group % 2 == side) for side in (0, 1)])
+    return GroupSplit(points, left_out, lambda: [points.only(points.group % 2 == side) for side in (0, 1)])
 
 
 def compute_intervals(
-    measures: Sequence[Measure], values: Sequence[float], groups: Groups, need: str, cells: Cells | None = None
+    measures: Sequence[Measure], values: Sequence[float], groups: JackknifeGroups, need: str, cells: Cells | None = None
 ) -> list[Interval]:
     """The interval of each measure of one need, whose values on all rows are given; cells: those that are needed.
 

@@ -14,7 +14,7 @@ from isotrope.findings import Reading
 from isotrope.measures.drift_correlation import LayerReadings
 from isotrope.measures.record import Measure
 from isotrope.quantization.cells import Cells
-from isotrope.readings.intervals import NONE, Groups, compute_intervals
+from isotrope.readings.intervals import NONE, JackknifeGroups, compute_intervals
 from isotrope.readings.null import Nulls
 from isotrope.statistics import Moments, Points, SequenceStatistics, Summary, TokenStatistics
 
@@ -44,7 +44,7 @@ def read(
     """The readings of one layer's statistics; done: called with each kind of statistic that was read."""
     kinds = dict.fromkeys(m.statistic for m in measures if m.needs != "layers")
     kept = [kind[0] for kind in kinds if getattr(summary, kind[0], None) is not None]
-    groups = None if summary.sample is None else Groups(summary.sample, kept)
+    groups = None if summary.sample is None else JackknifeGroups(summary.sample, kept)
     found: dict[str, Reading] = {}
     for kind in kinds:
         wanted = [m for m in measures if m.statistic == kind]
@@ -70,7 +70,9 @@ def read(
     return [found[m.name] for m in measures if m.name in found]
 
 
-def find_statistic(kind: tuple[Any, ...], summary: Summary, groups: Groups | None, seed: int) -> tuple[Any, str | None]:
+def find_statistic(
+    kind: tuple[Any, ...], summary: Summary, groups: JackknifeGroups | None, seed: int
+) -> tuple[Any, str | None]:
     """What measures of one kind are taken from, None with the reason where it is not there."""
     need, *settings = kind
     found, missing = getattr(summary, need, None), _MISSING.get(need)

@@ -7,7 +7,7 @@ from typing import Any
 
 from isotrope.errors import InputError
 from isotrope.measures.selection import refuse_images, select
-from isotrope.readings.intervals import Groups
+from isotrope.readings.intervals import JackknifeGroups
 from isotrope.readings.layer_readings import find_statistic
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.statistics import MomentsAndSample, Summary
@@ -39,6 +39,6 @@ def measure(X: Any, names: str | list[str] | None = None, *, sample: int = 20_00
     source = ArraySource(X, exact=True)
     size = sample if any(m.needs != "moments" for m in chosen) else 0
     found = source.reduce(MomentsAndSample.empty_for(source.width, size, seed))
-    summary, groups = Summary(found.moments, sample=found.sample), Groups(found.sample, ())
+    summary, groups = Summary(found.moments, sample=found.sample), JackknifeGroups(found.sample, ())
     statistics = {kind: find_statistic(kind, summary, groups, seed)[0] for kind in {m.statistic for m in chosen}}
     return {m.name: math.nan if statistics[m.statistic] is None else m(statistics[m.statistic]) for m in chosen}

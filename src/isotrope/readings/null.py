@@ -16,7 +16,6 @@ from isotrope.measures.record import Measure
 from isotrope.quantization.cells import Cells
 from isotrope.sources.batch import Rows
 from isotrope.statistics import (
-    Block,
     Moments,
     Points,
     SequenceSpectra,
@@ -24,6 +23,7 @@ from isotrope.statistics import (
     Summary,
     TokenStatistics,
     TokenTables,
+    UsableRows,
     block,
 )
 
@@ -80,7 +80,7 @@ def draw_isotropic_tokens(like: TokenStatistics | TokenTables, q: float) -> Toke
     return TokenStatistics.from_arrays(arrays)
 
 
-def draw_isotropic_sequences(like: SequenceStatistics) -> Block:
+def draw_isotropic_sequences(like: SequenceStatistics) -> UsableRows:
     """Some sequences of rows from N(0, I/d), their lengths drawn as they are distributed in `like`."""
     rng = np.random.default_rng([_SEED, like.d])
     lengths = np.zeros(0, np.int64)

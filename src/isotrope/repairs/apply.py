@@ -127,7 +127,7 @@ def repair_batches(
         )
 
 
-class _Image(NamedTuple):
+class _RepairedRows(NamedTuple):
     """Repaired rows of a batch, (m, k). pooled: whether each is a text. bad: the first that cannot be, and why.
 
     mismatch: how the rows differ from those of the fit.
@@ -146,16 +146,18 @@ class _Application:
     map: NormalizedMap
     check: FitCheck | None
 
-    def __call__(self, rows: NDArray[Any], pooled: bool = False) -> _Image:
+    def __call__(self, rows: NDArray[Any], pooled: bool = False) -> _RepairedRows:
         """The repaired rows, or why they cannot be."""
         bad = _find_nonfinite(rows, "holds NaN or inf")
         if bad is not None:
-            return _Image(rows, pooled, bad)
+            return _RepairedRows(rows, pooled, bad)
         if self.check is not None and (mismatch := self.check.find_mismatch(self.map.prepare(rows))):
-            return _Image(rows, pooled, None, mismatch)
+            return _RepairedRows(rows, pooled, None, mismatch)
         with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and told by the row
             image = np.ascontiguousarray(self.map(rows))
-        return _Image(image, pooled, _find_nonfinite(image, f"becomes too large for {image.dtype} under this repair"))
+        return _RepairedRows(
+            image, pooled, _find_nonfinite(image, f"becomes too large for {image.dtype} under this repair")
+        )
 
 
 def _make_application(repair: Repair, normalize: str | None, allow_mismatch: bool) -> _Application:
@@ -163,7 +165,7 @@ def _make_application(repair: Repair, normalize: str | None, allow_mismatch: boo
     return _Application(NormalizedMap(repair.map_, way), None if allow_mismatch else repair.fit_check_)
 
 
-def _apply_to_batch(apply: _Application, batch: Batch) -> list[_Image]:
+def _apply_to_batch(apply: _Application, batch: Batch) -> list[_RepairedRows]:
     """The repaired rows of a batch; none where nothing in it could be used."""
     return [apply(rows, batch.rows.position is None) for rows in batch.to_numpy().layers.values()]
 
@@ -175,7 +177,7 @@ def _find_nonfinite(rows: NDArray[Any], what: str) -> tuple[int, str] | None:
     return int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0]), what
 
 
-def _check_image(image: _Image, first: int) -> NDArray[np.floating[Any]]:
+def _check_image(image: _RepairedRows, first: int) -> NDArray[np.floating[Any]]:
     """The rows of an image, the first of which is number `first`; one that is not all numbers is named."""
     if image.mismatch is not None:
         raise InputError(

@@ -21,7 +21,7 @@ from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.source import Source
 from isotrope.sources.vectors.row_blocks import dtype_label
 from isotrope.sources.vectors.source import ArraySource
-from isotrope.statistics import Block, Moments, MomentsAndSample, Sample, Summary, block
+from isotrope.statistics import Moments, MomentsAndSample, Sample, Summary, UsableRows, block
 
 #: Batches that are worked on or wait their turn: enough for every core, few in memory.
 _AHEAD = 4
@@ -45,7 +45,7 @@ class FitData(NamedTuple):
     sample: Sample | None
 
 
-def _identity(rows: Block) -> Block:
+def _identity(rows: UsableRows) -> UsableRows:
     return rows
 
 
@@ -57,8 +57,8 @@ class _FitStatistics(MomentsAndSample):
     """
 
     lengths: Lengths = field(default_factory=Lengths)
-    prepare: Callable[[Block], Block] = _identity
-    _waiting: deque[Future[tuple[Block, Moments]]] = field(default_factory=deque)
+    prepare: Callable[[UsableRows], UsableRows] = _identity
+    _waiting: deque[Future[tuple[UsableRows, Moments]]] = field(default_factory=deque)
 
     def empty(self, bars: Mapping[Any, int] | None = None) -> _FitStatistics:
         return replace(self.empty_for(self.sample.d, self.sample.size), prepare=self.prepare)
@@ -83,11 +83,11 @@ class _FitStatistics(MomentsAndSample):
             self._add(*self._waiting.popleft().result())
         super().settle()
 
-    def _compute(self, found: Any, known: Rows) -> tuple[Block, Moments]:
+    def _compute(self, found: Any, known: Rows) -> tuple[UsableRows, Moments]:
         rows = block(found, known)
         return rows, Moments.of(self.prepare(rows))
 
-    def _add(self, rows: Block, moments: Moments) -> None:
+    def _add(self, rows: UsableRows, moments: Moments) -> None:
         self.moments += moments
         self.lengths += Lengths.of(rows.norms)
         self.sample.add(_drop_tokens(rows))
@@ -133,14 +133,14 @@ def _from_statistics(X: Moments | Summary) -> FitData:
     return FitData(X.moments, [], resolve_storage_type(X.moments), Lengths.of(rows.norms), take_sample(rows))
 
 
-def take_sample(rows: Block) -> Sample:
+def take_sample(rows: UsableRows) -> Sample:
     """A small sample of rows, to try a repair on."""
     sample = Sample.empty(rows.values.shape[1], SAMPLE)
     sample.add(_drop_tokens(rows))
     return sample
 
 
-def _drop_tokens(rows: Block) -> Block:
+def _drop_tokens(rows: UsableRows) -> UsableRows:
     """The same rows, of which only the sequence is known: samples of several sources can then be joined."""
     return replace(rows, rows=Rows(rows.rows.sequence))
 
@@ -156,7 +156,7 @@ def find_storage_type(rows: Any) -> str:
     return find_coarsest([dtype_label(np.asarray(rows).dtype)])
 
 
-def _divide_by_length(rows: Block) -> Block:
+def _divide_by_length(rows: UsableRows) -> UsableRows:
     """The same rows, each divided by its length."""
     directions = block(rows.values / rows.norms[:, None], rows.rows)
     return replace(directions, zero=rows.zero, nonfinite=rows.nonfinite)

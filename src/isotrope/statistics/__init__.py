@@ -11,10 +11,9 @@ from isotrope.statistics.spectra import SequenceSpectra
 from isotrope.statistics.summary import Summary
 from isotrope.statistics.token_tables import TokenTables
 from isotrope.statistics.tokens import TokenStatistics, TokenTable
-from isotrope.statistics.usable_rows import Block, block
+from isotrope.statistics.usable_rows import UsableRows, block
 
 __all__ = [
-    "Block",
     "Collection",
     "Image",
     "KeptRows",
@@ -29,6 +28,7 @@ __all__ = [
     "TokenStatistics",
     "TokenTable",
     "TokenTables",
+    "UsableRows",
     "Wanted",
     "block",
 ]

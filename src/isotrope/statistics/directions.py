@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.statistics.usable_rows import Block
+from isotrope.statistics.usable_rows import UsableRows
 
 Vector = NDArray[np.float64]
 
@@ -16,7 +16,7 @@ _NEARLY_PARALLEL = 1e-2
 _ROWS = 256
 
 
-def unit_moments(rows: Block) -> tuple[Vector, float]:
+def unit_moments(rows: UsableRows) -> tuple[Vector, float]:
     """Mean of u = x/‖x‖, (d,), and Σ‖u − mean‖², both in float64 whatever the type of the rows.
 
     Unit rows are summed directly. Summing them about the mean row instead would lose every row that is far shorter than

@@ -16,7 +16,7 @@ from isotrope.errors import MergeError
 from isotrope.statistics.directions import unit_moments
 from isotrope.statistics.saved_arrays import LARGEST, LARGEST_SQUARE, MOST, refuse_unless, require, require_counts
 from isotrope.statistics.tridiagonal import spectra
-from isotrope.statistics.usable_rows import Block
+from isotrope.statistics.usable_rows import UsableRows
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -95,7 +95,7 @@ class Moments:
         return cls(0, np.zeros(d), np.zeros((d, d)), np.zeros(d))
 
     @classmethod
-    def of(cls, rows: Block, product: Matrix | None = None) -> Moments:
+    def of(cls, rows: UsableRows, product: Matrix | None = None) -> Moments:
         """The moments of one block; product: `gram(rows.centred)`, where another thread has worked it out."""
         n, d = rows.values.shape
         if n == 0:

@@ -45,7 +45,7 @@ def nearest(rows: Matrix, k: int, of: Indices | None = None, among: NDArray[np.b
     [[1], [0], [1]]
     """
     asking = np.arange(len(rows)) if of is None else of
-    table = _Table(rows, among)
+    table = _NeighbourTable(rows, among)
     index, distance = np.empty((len(asking), k), np.int64), np.empty((len(asking), k))
     doubtful = []
     for part in _slices(len(asking), _ASKING):
@@ -79,7 +79,7 @@ def without(found: Neighbours, rows: Matrix, gone: NDArray[np.bool_], k: int) ->
     return Neighbours((np.cumsum(~gone) - 1)[index], distance)
 
 
-class _Table:
+class _NeighbourTable:
     """Rows, and the same about their mean in units of their largest coordinate, so that no product overflows."""
 
     def __init__(self, rows: Matrix, among: NDArray[np.bool_] | None) -> None:

@@ -14,7 +14,7 @@ from isotrope.errors import InputError, MergeError
 from isotrope.statistics.neighbours import Neighbours, nearest, without
 from isotrope.statistics.pairs import log_kernel_sums
 from isotrope.statistics.saved_arrays import LARGEST, require
-from isotrope.statistics.usable_rows import Block, block
+from isotrope.statistics.usable_rows import UsableRows, block
 
 Matrix = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class Points:
         return cls(np.empty((0, d)), np.empty(0, np.uint64), np.empty(0, np.int64))
 
     @classmethod
-    def of(cls, rows: Block, group: NDArray[np.int64] | None = None) -> Points:
+    def of(cls, rows: UsableRows, group: NDArray[np.int64] | None = None) -> Points:
         """The rows of a block; group: (n,), by default one for all."""
         group = np.zeros(len(rows), np.int64) if group is None else group
         return cls(rows.values.astype(np.float64, copy=False), rows.rows.sequence, group)._sort()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import MergeError
 from isotrope.sources.batch import Rows
-from isotrope.statistics.usable_rows import Block, block
+from isotrope.statistics.usable_rows import UsableRows, block
 
 #: Rows of each kind that are kept by name.
 KEPT = 16
@@ -48,7 +48,7 @@ class KeptRows(NamedTuple):
         """The rows selected by a mask, a slice or an index array."""
         return KeptRows(*(column[which] for column in self))
 
-    def block(self) -> Block:
+    def block(self) -> UsableRows:
         """The rows as a block, for their moments."""
         return block(self.values, Rows(self.sequence))
 
@@ -82,7 +82,7 @@ class RowLengths:
         return cls(d, nothing, nothing.copy(), **none)
 
     @classmethod
-    def of(cls, rows: Block) -> RowLengths:
+    def of(cls, rows: UsableRows) -> RowLengths:
         """The lengths of one block."""
         bins, counts = np.unique(_bins(rows.norms), return_counts=True)
         few = min(KEPT, len(rows))

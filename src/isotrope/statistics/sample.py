@@ -15,7 +15,7 @@ from isotrope.statistics.float16_rows import decode_rows, encode_rows
 from isotrope.statistics.hashing import mix
 from isotrope.statistics.saved_arrays import LARGEST, MOST, refuse_unless, require
 from isotrope.statistics.spectra import SequenceSpectra
-from isotrope.statistics.usable_rows import Block, block
+from isotrope.statistics.usable_rows import UsableRows, block
 
 _OPTIONAL = ("token", "position", "special")
 
@@ -35,7 +35,7 @@ _COLUMNS = 16
 _PICKED = 512
 
 
-class _Part(NamedTuple):
+class _SamplePart(NamedTuple):
     """Rows of the table, and what is known of them."""
 
     at: NDArray[np.int64]
@@ -59,7 +59,7 @@ class Sample:
     sequences: int = 0
     _table: NDArray[np.floating[Any]] = field(default_factory=lambda: np.empty((0, 0), np.float32))
     _free: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # unused rows of the table
-    _parts: list[_Part] = field(default_factory=list)
+    _parts: list[_SamplePart] = field(default_factory=list)
     _settled: bool = True
     _bar: int | None = None  # hashes above this one can no longer enter
     _spectra: SequenceSpectra | None = None
@@ -81,7 +81,7 @@ class Sample:
         if bar is not None:
             self._bar = bar if self._bar is None else min(bar, self._bar)
 
-    def add(self, rows: Block) -> None:
+    def add(self, rows: UsableRows) -> None:
         """Offer one block of whole sequences."""
         values, known = rows.values, rows.rows
         self._check(values.shape[1], known)
@@ -110,7 +110,7 @@ class Sample:
         at, self._free = self._free[: len(values)], self._free[len(values) :]
         self._table[slice(at[0], at[-1] + 1) if at[-1] - at[0] + 1 == len(at) else at] = values
         # The group is not kept, so that the samples of groups can be merged.
-        self._parts.append(_Part(at, replace(known, group=None)))
+        self._parts.append(_SamplePart(at, replace(known, group=None)))
         self._settled, self._spectra = False, None
         if sum(len(part.at) for part in self._parts) > (1 + _SLACK) * self.size:
             self._settle()
@@ -134,7 +134,7 @@ class Sample:
         at = np.concatenate([part.at for part in self._parts])
         known = _join([part.known for part in self._parts])
         order = self._staying(known)
-        self._parts = [_Part(at[order], known.take(order))]
+        self._parts = [_SamplePart(at[order], known.take(order))]
         unused = np.ones(len(self._table), dtype=bool)
         unused[at[order]] = False
         self._free = np.flatnonzero(unused)
@@ -173,7 +173,7 @@ class Sample:
                 columns[: len(at)] = columns[at]
             # Without a free row, the next one to come makes a new table, and this one can be handed out.
             self._table, self._free = self._table[: len(at)], np.empty(0, np.int64)
-            self._parts = [_Part(np.arange(len(at)), known)]
+            self._parts = [_SamplePart(np.arange(len(at)), known)]
 
     @property
     def rows(self) -> Rows:
@@ -196,7 +196,7 @@ class Sample:
             self._spectra = SequenceSpectra.of_rows(self.values, self.rows)
         return self._spectra
 
-    def block(self) -> Block:
+    def block(self) -> UsableRows:
         """The sampled rows as a block."""
         return block(self.values, self.rows)
 
@@ -216,7 +216,7 @@ class Sample:
             order = result._staying(known)
             # Only rows that stay are moved, straight to their places: touching new memory is what a merge costs.
             result._table = _pick_rows(self.values, other.values, order)
-            result._parts = [_Part(np.arange(len(order)), known.take(order))]
+            result._parts = [_SamplePart(np.arange(len(order)), known.take(order))]
         return result
 
     def arrays(self) -> dict[str, NDArray[Any]]:

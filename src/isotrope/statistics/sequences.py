@@ -12,7 +12,7 @@ from scipy import sparse
 
 from isotrope.errors import MergeError
 from isotrope.statistics.saved_arrays import MOST, refuse_unless, require, require_counts
-from isotrope.statistics.usable_rows import Block
+from isotrope.statistics.usable_rows import UsableRows
 
 #: The counts and the sums in the order in which they are saved.
 _COUNTS = ("count", "directed", "rows")
@@ -49,7 +49,7 @@ class SequenceStatistics:
         return cls(np.zeros(d), np.zeros(1, np.int64))
 
     @classmethod
-    def of(cls, rows: Block) -> SequenceStatistics:
+    def of(cls, rows: UsableRows) -> SequenceStatistics:
         """The statistics of one block of whole sequences."""
         n, d = rows.values.shape
         if n == 0:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from isotrope.errors import MergeError
 from isotrope.sources.batch import Rows
 from isotrope.statistics.saved_arrays import LARGEST_SQUARE, MOST, refuse_unless, require, require_counts
-from isotrope.statistics.usable_rows import Block
+from isotrope.statistics.usable_rows import UsableRows
 
 Vector = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ class SequenceSpectra:
         return cls(d, np.empty(0), np.zeros(1, np.int64), np.empty(0, np.uint64))
 
     @classmethod
-    def of(cls, rows: Block) -> SequenceSpectra:
+    def of(cls, rows: UsableRows) -> SequenceSpectra:
         """The spectra of a block of whole sequences."""
         return cls.of_rows(rows.values, rows.rows)
 

@@ -126,7 +126,7 @@ def in_window(t: TokenStatistics | TokenTables) -> TokenTable:
     return table(t.window if isinstance(t, TokenTables) else t.table_of(frequent(t.n)))
 
 
-class Types(NamedTuple):
+class WindowTypes(NamedTuple):
     """n_t, Q_t, M_t, V_t and ‖Σu‖² of the types in the window, (k,) each."""
 
     n: NDArray[np.int64]
@@ -136,10 +136,10 @@ class Types(NamedTuple):
     unit_squares: NDArray[np.float64]
 
 
-def select_types(t: TokenStatistics | TokenTables | TokenTable, at_least: int) -> Types:
+def select_types(t: TokenStatistics | TokenTables | TokenTable, at_least: int) -> WindowTypes:
     """Select the types that are frequent enough to have a mean and a variance; undefined if they are too few."""
     all_types = table(t)
     keep = frequent(all_types.seen)
     if (found := int(keep.sum())) < at_least:
         raise Undefined(f"needs at least {at_least} token types with {FEWEST} to {MOST:,} occurrences, found {found}")
-    return Types(*(getattr(all_types, name)[keep] for name in Types._fields))
+    return WindowTypes(*(getattr(all_types, name)[keep] for name in WindowTypes._fields))

@@ -19,7 +19,7 @@ from isotrope.statistics.type_sums import (
     squared_norms,
     sum_by_type,
 )
-from isotrope.statistics.usable_rows import Block
+from isotrope.statistics.usable_rows import UsableRows
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -76,7 +76,7 @@ class TokenStatistics:
         return cls(none, none, none, number, number, np.empty((0, d)), np.empty((0, d), np.float32))
 
     @classmethod
-    def of(cls, rows: Block) -> TokenStatistics:
+    def of(cls, rows: UsableRows) -> TokenStatistics:
         """The statistics of one block, by two sparse products (types × rows) with the rows."""
         if rows.rows.token is None:
             raise InputError("these rows have no token types; token statistics need rows from a text model.")

@@ -24,7 +24,7 @@ _FLOAT32_SHORTEST = 1e-70
 
 
 @dataclass(frozen=True)
-class Block:
+class UsableRows:
     """Rows that are finite and not zero, centred once for all statistics, and how many were left out.
 
     values: (n, d), the rows, float32 (fast) or float64 (exact).
@@ -65,7 +65,7 @@ def on_cpu_as_numpy(rows: Any) -> Any:
     return rows.detach().numpy()
 
 
-def block(rows: Any, known: Rows | None = None) -> Block:
+def block(rows: Any, known: Rows | None = None) -> UsableRows:
     """Check rows, leave out what cannot be measured, take each row's length and centre them.
 
     rows: (n, d) numbers, numpy or torch. known: what is known of each row; by default each row is a
@@ -101,7 +101,7 @@ def block(rows: Any, known: Rows | None = None) -> Block:
     if len(squares) and not _fits_float32(squares):
         values = values.astype(np.float64, copy=False)
         squares, mean, shift, centred = _centred(values)
-    return Block(
+    return UsableRows(
         values=values,
         norms=np.sqrt(squares),
         mean=mean,

@@ -23,7 +23,7 @@ _NO_INTERVAL = "How sure cannot be said: there is no interval."
 _NEIGHBOURS = "Neighbours were not looked at: --measures moments,neighbours does that."
 
 
-class Score(NamedTuple):
+class Severity(NamedTuple):
     """One layer's number to compare with the thresholds, its interval (NaN where none), and where it comes from."""
 
     value: float
@@ -37,7 +37,7 @@ class Score(NamedTuple):
         return self.reading.layer
 
 
-Scores = Mapping[str, Mapping[int | str, Score]]
+Scores = Mapping[str, Mapping[int | str, Severity]]
 
 
 def judge(findings: Findings) -> Verdict:
@@ -62,13 +62,13 @@ def judge(findings: Findings) -> Verdict:
 def _scores(findings: Findings) -> Scores:
     """By measure of the table and by layer, what can be compared with a threshold."""
     enough = ROWS_PER_DIMENSION * int(findings.source.get("width") or 0)
-    cosines = [Score(r.value, r.low, r.high, r) for r in _readings(findings, "mean_cosine")]
+    cosines = [Severity(r.value, r.low, r.high, r) for r in _readings(findings, "mean_cosine")]
     shares = [
-        Score(r.value / r.null, r.low / r.null, r.high / r.null, r)
+        Severity(r.value / r.null, r.low / r.null, r.high / r.null, r)
         for r in _readings(findings, "isoscore")
         if r.n > enough and r.null > 0
     ]
-    hubs = [Score(r.value, r.low, r.high, r) for r in _readings(findings, "hubness") if r.n >= FEWEST_FOR_NEIGHBOURS]
+    hubs = [Severity(r.value, r.low, r.high, r) for r in _readings(findings, "hubness") if r.n >= FEWEST_FOR_NEIGHBOURS]
     named = {"mean_cosine": cosines, "isoscore_share": shares, "hubness": hubs}
     return {name: {score.layer: score for score in some} for name, some in named.items()}
 
@@ -102,7 +102,7 @@ def _of_others(findings: Findings, scores: Scores, others: Sequence[int | str]) 
     """A statement for each kind of trouble in the other layers, the worst first; one where there is none."""
     if not others:
         return []
-    found: dict[Threshold, list[Score]] = {}
+    found: dict[Threshold, list[Severity]] = {}
     for layer in others:
         for t in _troubles(scores, layer):
             found.setdefault(t, []).append(scores[t.measure][layer])
@@ -121,7 +121,7 @@ def _of_others(findings: Findings, scores: Scores, others: Sequence[int | str]) 
     return statements
 
 
-def _how_sure(findings: Findings, here: Sequence[Score], t: Threshold) -> tuple[bool, str]:
+def _how_sure(findings: Findings, here: Sequence[Severity], t: Threshold) -> tuple[bool, str]:
     """Whether every interval lies beyond the threshold, and that in words."""
     ends = [s.low if t.worse > 0 else s.high for s in here]
     if not all(map(math.isfinite, ends)):
@@ -136,7 +136,7 @@ def _how_sure(findings: Findings, here: Sequence[Score], t: Threshold) -> tuple[
     return False, f"Not sure of {where}: the 95 % interval reaches {side} {t.value}."
 
 
-def _numbers(findings: Findings, measure: str, here: Sequence[Score]) -> str:
+def _numbers(findings: Findings, measure: str, here: Sequence[Severity]) -> str:
     """The numbers behind a word, and what isotropic rows would give."""
     readings = [s.reading for s in here]
     values = _range([r.value for r in readings])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError, Undefined
 from isotrope.measures import Measure, get, select
-from isotrope.readings.intervals import Groups
+from isotrope.readings.intervals import JackknifeGroups
 from isotrope.readings.layer_readings import find_statistic
 from isotrope.repairs import Affine, Repair
 from isotrope.repairs.effects.cutoffs import CUTOFFS, Cutoff, translate
@@ -30,7 +30,7 @@ _NEEDS_ROWS = "needs each row's new length: give rows to try it on"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MeasureChange:
     """One measure before and after a repair.
 
     by: "moments" where both are exact, by the mean and covariance of all n rows and the map; "sample" where n
@@ -54,13 +54,13 @@ class BeforeAfter:
     rows: whose moments were taken. sampled: repaired row by row. seed: of the sample and of the pairs.
     """
 
-    changes: list[Change]
+    changes: list[MeasureChange]
     cutoffs: list[Cutoff]
     rows: int
     sampled: int
     seed: int
 
-    def get(self, measure: str, variant: str = "definition") -> Change:
+    def get(self, measure: str, variant: str = "definition") -> MeasureChange:
         """One line of the table."""
         for change in self.changes:
             if (change.measure, change.variant) == (measure, variant):
@@ -124,7 +124,7 @@ def before_after(
     rows = taken.block()
     with np.errstate(over="ignore", invalid="ignore"):  # rows that become too large are left out
         image = repair.map_(rows.values.astype(np.float64, copy=False))
-    spaces = [_Space.of(values, taken, seed) for values in (rows.values, image)]
+    spaces = [_MeasuredRows.of(values, taken, seed) for values in (rows.values, image)]
     pair = Image.of(rows.values, image)
     exact = None if affine is None else (moments, _forbid_lengths(affine.push(moments)))
     changes, chosen = [], _select_measures(measures, spaces[0])
@@ -176,22 +176,22 @@ def _forbid_lengths(pushed: Moments) -> Moments:
 
 
 @dataclass(frozen=True)
-class _Space:
+class _MeasuredRows:
     """The statistics of sampled rows."""
 
     summary: Summary
-    groups: Groups
+    groups: JackknifeGroups
     seed: int
     _found: dict[tuple[Any, ...], tuple[Any, str | None]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rows: NDArray[Any], like: Sample, seed: int) -> _Space:
+    def of(cls, rows: NDArray[Any], like: Sample, seed: int) -> _MeasuredRows:
         """Of rows (n, d) of which as much is known as of those of a sample."""
         wanted = Wanted(tokens=True, sequences=True, sample=max(like.size, len(rows)), seed=like.seed)
         summary = wanted.empty(rows.shape[1], like.rows)
         summary.update(rows, like.rows)
         assert summary.sample is not None
-        return cls(summary, Groups(summary.sample, ()), seed)
+        return cls(summary, JackknifeGroups(summary.sample, ()), seed)
 
     def get(self, m: Measure) -> tuple[Any, str | None]:
         """What a measure is taken from, None with the reason where it is not there."""
@@ -226,7 +226,7 @@ def _limit_sample(kept: Sample | None, width: int, size: int, seed: int) -> Samp
     return sample
 
 
-def _select_measures(measures: str | list[str] | None, space: _Space) -> list[Measure]:
+def _select_measures(measures: str | list[str] | None, space: _MeasuredRows) -> list[Measure]:
     """The measures named, or all that such rows have; those of several layers say nothing of one."""
     if measures is not None:
         return [m for m in select(measures) if m.needs != "layers"]
@@ -234,7 +234,7 @@ def _select_measures(measures: str | list[str] | None, space: _Space) -> list[Me
     return [m for m in [*select("all"), get("lsds")] if m.needs in there | {"image"}]
 
 
-def _compare_moments(m: Measure, before: Moments, after: Moments) -> Change | None:
+def _compare_moments(m: Measure, before: Moments, after: Moments) -> MeasureChange | None:
     """A measure of moments through the map; None where it needs each row's new length."""
     try:
         (old, why), (new, why_not) = _compute_value(m, before), _compute_value(m, after)
@@ -243,7 +243,7 @@ def _compare_moments(m: Measure, before: Moments, after: Moments) -> Change | No
     return _make_change(m, old, new, "moments", before.n, why or why_not)
 
 
-def _compare_samples(m: Measure, before: _Space, after: _Space) -> Change:
+def _compare_samples(m: Measure, before: _MeasuredRows, after: _MeasuredRows) -> MeasureChange:
     values = []
     for space in (before, after):
         of, missing = space.get(m)
@@ -252,7 +252,7 @@ def _compare_samples(m: Measure, before: _Space, after: _Space) -> Change:
     return _make_change(m, old, new, "sample", before.groups.sample.n, why or why_not)
 
 
-def _compare_images(m: Measure, before: Image, after: Image) -> list[Change]:
+def _compare_images(m: Measure, before: Image, after: Image) -> list[MeasureChange]:
     """A measure of rows and their image, in all of its variants; before: of rows that stay as they are."""
     changes = []
     for variant in ("definition", *m.variants):
@@ -276,8 +276,8 @@ def _make_change(
     n: int,
     reason: str | None,
     variant: str = "definition",
-) -> Change:
-    return Change(m.name, before, after, by, n, variant, m.better, reason)
+) -> MeasureChange:
+    return MeasureChange(m.name, before, after, by, n, variant, m.better, reason)
 
 
 def _to_json(record: dict[str, Any]) -> dict[str, Any]:

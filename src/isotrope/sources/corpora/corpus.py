@@ -87,7 +87,7 @@ class Corpus:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CorpusOptions:
     """What can be asked of a corpus besides where it is; None where nothing is asked."""
 
     column: str | None = None
@@ -128,7 +128,7 @@ def open_corpus(
     """
     if unit not in UNITS:
         raise InputError(f"there is no unit {unit!r}{did_you_mean(unit, UNITS)}; choose one of: {', '.join(UNITS)}.")
-    options = Options(column, split, group_by, unit)
+    options = CorpusOptions(column, split, group_by, unit)
     if is_url(source):
         here = download(str(source))
         corpus = open_corpus(here, column=column, split=split, group_by=group_by, unit=unit)
@@ -146,11 +146,13 @@ def open_corpus(
 # Without a file
 
 
-def _describe(kind: str, options: Options, **facts: Any) -> dict[str, Any]:
+def _describe(kind: str, options: CorpusOptions, **facts: Any) -> dict[str, Any]:
     return {"kind": kind, **facts, **asdict(options)}
 
 
-def _describe_texts(kind: str, options: Options, read: Callable[[], Iterator[Cell]], **facts: Any) -> dict[str, Any]:
+def _describe_texts(
+    kind: str, options: CorpusOptions, read: Callable[[], Iterator[Cell]], **facts: Any
+) -> dict[str, Any]:
     """Provenance of texts that stand in no file: the size and hash of the texts, a NUL after each."""
     digest, size = hashlib.sha256(), 0
     for text, _ in read():
@@ -160,17 +162,17 @@ def _describe_texts(kind: str, options: Options, read: Callable[[], Iterator[Cel
     return _describe(kind, options, bytes=size, sha256=digest.hexdigest(), **facts)
 
 
-def _from_manual(source: object, options: Options) -> Corpus:
+def _from_manual(source: object, options: CorpusOptions) -> Corpus:
     """The language reference, which every Python carries for help(), in paragraphs of three words or more."""
     options.only(MANUAL, "group_by", "unit")
     if options.group_by not in (None, "topic"):
         raise InputError(f"{MANUAL} has no column {options.group_by!r}; the only `group_by` there is 'topic'.")
     read = partial(manual_cells, options.group_by)
-    asked = Options(group_by=options.group_by, unit="paragraph")
+    asked = CorpusOptions(group_by=options.group_by, unit="paragraph")
     return Corpus(MANUAL, read, partial(_describe_texts, MANUAL, asked, read, python=platform.python_version()))
 
 
-def _from_memory(source: Any, options: Options) -> Corpus:
+def _from_memory(source: Any, options: CorpusOptions) -> Corpus:
     name = "texts in memory"
     options.only(name)
     if isinstance(source, bytes | Set | Mapping) or not isinstance(source, Iterable):
@@ -180,14 +182,14 @@ def _from_memory(source: Any, options: Options) -> Corpus:
         if not (text is None or isinstance(text, str)):
             raise InputError(f"item {number} of {name} is a {type(text).__name__}; give a list of strings.")
     read = partial(_memory_cells, texts)
-    return Corpus(name, read, partial(_describe_texts, "memory", Options(), read))
+    return Corpus(name, read, partial(_describe_texts, "memory", CorpusOptions(), read))
 
 
 def _memory_cells(texts: Sequence[str | None]) -> Iterator[Cell]:
     return ((text, None) for text in texts)
 
 
-def _from_stream(name: str, blocks: Iterable[bytes], options: Options) -> Corpus:
+def _from_stream(name: str, blocks: Iterable[bytes], options: CorpusOptions) -> Corpus:
     """Plain text from a pipe, which can be read only once."""
     options.only(name, "unit")
     spool, facts = spool_blocks(blocks, name)
@@ -201,11 +203,11 @@ def _stream_cells(spool: IO[bytes], name: str, unit: str) -> Iterator[Cell]:
     return text_cells(UNITS[unit](decode_lines(read_spooled_lines(spool, name), name)), name, "line", None, None)
 
 
-def _from_stdin(source: object, options: Options) -> Corpus:
+def _from_stdin(source: object, options: CorpusOptions) -> Corpus:
     return _from_stream("standard input", stream_blocks(sys.stdin.buffer), options)
 
 
-NAMED: dict[Any, Callable[[Any, Options], Corpus]] = {
+NAMED: dict[Any, Callable[[Any, CorpusOptions], Corpus]] = {
     None: _from_manual,
     MANUAL: _from_manual,
     "-": _from_stdin,
@@ -215,7 +217,7 @@ NAMED: dict[Any, Callable[[Any, Options], Corpus]] = {
 # From a file, a folder or a dataset
 
 
-def _from_place(source: str | Path, options: Options) -> Corpus:
+def _from_place(source: str | Path, options: CorpusOptions) -> Corpus:
     path = Path(source)
     if os.path.isdir(source):
         saved = any(all((path / name).is_file() for name in names) for names in SAVED)
@@ -239,13 +241,13 @@ def _suggest_name(path: Path) -> str:
     return did_you_mean(path.name, os.listdir(path.parent) if os.path.isdir(path.parent) else ())
 
 
-def _from_files(place: Path, paths: Sequence[Path], options: Options, **facts: Any) -> Corpus:
+def _from_files(place: Path, paths: Sequence[Path], options: CorpusOptions, **facts: Any) -> Corpus:
     form = format_of(paths[0], options.unit or "line")
     options.only(str(place), "column", "group_by", *(["unit"] if form.kind == "text" else []))
     # What the first file's columns say holds for all files and all passes.
     column = choose_column(str(paths[0]), form.columns(paths[0]), options.column, options.group_by)
     unit = options.unit if form.kind == "text" else None
-    asked = Options(column=column, group_by=options.group_by, unit=unit)
+    asked = CorpusOptions(column=column, group_by=options.group_by, unit=unit)
     return Corpus(
         place.resolve().name,
         partial(read_files, paths, form, column, options.group_by),
@@ -254,7 +256,7 @@ def _from_files(place: Path, paths: Sequence[Path], options: Options, **facts: A
 
 
 def _describe_files(
-    kind: str, place: Path, paths: Sequence[Path], options: Options, more: dict[str, Any]
+    kind: str, place: Path, paths: Sequence[Path], options: CorpusOptions, more: dict[str, Any]
 ) -> dict[str, Any]:
     files = [describe_file(path) for path in paths]
     if paths == [place]:
@@ -263,7 +265,7 @@ def _describe_files(
     return _describe(kind, options, path=str(place), bytes=size, files=files, **more)
 
 
-def _from_folder(folder: Path, options: Options) -> Corpus:
+def _from_folder(folder: Path, options: CorpusOptions) -> Corpus:
     paths, left_out = folder_files(folder)
     kinds = {format_of(path, "line").kind: path.relative_to(folder) for path in reversed(paths)}
     if len(kinds) > 1:
@@ -275,12 +277,12 @@ def _from_folder(folder: Path, options: Options) -> Corpus:
     return _from_files(folder, paths, options, files_left_out=left_out)
 
 
-def _from_dataset(source: str | Path, options: Options, saved: bool = False) -> Corpus:
+def _from_dataset(source: str | Path, options: CorpusOptions, saved: bool = False) -> Corpus:
     options.only(str(source), "column", "group_by", "split")
     hint = "" if isinstance(source, Path) else _suggest_name(Path(source))
     data, split = load_split(source, options.split, saved=saved, hint=hint)
     column = choose_column(str(source), dataset_columns(data, str(source)), options.column, options.group_by)
-    asked = Options(column=column, split=split, group_by=options.group_by)
+    asked = CorpusOptions(column=column, split=split, group_by=options.group_by)
     return Corpus(
         source.resolve().name if isinstance(source, Path) else source,
         partial(_dataset_cells, data, str(source), column, options.group_by),

@@ -28,7 +28,7 @@ def refuse_graph(model: Any, what: str) -> None:
         raise InputError(f"{what} needs the weights, and {model} is an ONNX file; give the model's folder or hub id.")
 
 
-class Blocks(NamedTuple):
+class GraphBlocks(NamedTuple):
     """Values that may be hidden states: those that go into the first block, and those that leave each one, in order."""
 
     enter: list[str]
@@ -39,7 +39,7 @@ class Blocks(NamedTuple):
         return [*self.enter, *(name for names in self.leave for name in names)]
 
 
-def blocks(graph: Any) -> Iterator[Blocks]:
+def blocks(graph: Any) -> Iterator[GraphBlocks]:
     """Every way to read the numbers in the names of a graph's nodes as blocks, that with the most first.
 
     graph: an `onnx.GraphProto`.
@@ -69,7 +69,7 @@ def _numbers(name: str) -> Iterator[tuple[str, int]]:
         yield name[: found.start() + 1], int(found.group(1))
 
 
-def _crossing(graph: Any, stem: str, count: int) -> Blocks:
+def _crossing(graph: Any, stem: str, count: int) -> GraphBlocks:
     """The values that cross the borders of the blocks whose names begin with a stem."""
     inside = [dict(_numbers(node.name)).get(stem) for node in graph.node]
     made = {
@@ -87,7 +87,7 @@ def _crossing(graph: Any, stem: str, count: int) -> Blocks:
     for value in graph.output:
         if value.name in made:
             _note(value.name, made[value.name], None, enter, leave)
-    return Blocks(list(enter), [list(names) for names in leave])
+    return GraphBlocks(list(enter), [list(names) for names in leave])
 
 
 def _note(

@@ -27,7 +27,7 @@ Tell = Callable[[int, int], None]
 Rows = NDArray[np.floating[Any]]
 
 
-class Workers(Protocol):
+class TextWorkers(Protocol):
     """Processes elsewhere that run models and read sources."""
 
     @property
@@ -48,7 +48,7 @@ class Encoder:
     """
 
     reading: Input
-    workers: Workers | None = None
+    workers: TextWorkers | None = None
 
     @cached_property
     def pooled(self) -> Input:

@@ -14,11 +14,11 @@ from isotrope.sources.batch import Rows
 from isotrope.sources.groups import Groups
 from isotrope.sources.text.pooling import Pooling, weighted_mean
 from isotrope.sources.text.token_weights import TokenWeights
-from isotrope.sources.text.tokenize import Encoded
+from isotrope.sources.text.tokenize import EncodedText
 
 
 def token_rows(
-    hidden: Mapping[Layer, Any], encoded: list[Encoded], ids: Any, special: Any, counted: Any
+    hidden: Mapping[Layer, Any], encoded: list[EncodedText], ids: Any, special: Any, counted: Any
 ) -> tuple[dict[Layer, Any], Rows]:
     """Rows (n, d) of all tokens that count, with their ids, None where a row has no id of its own.
 
@@ -46,7 +46,7 @@ def token_rows(
 
 def pool_rows(
     hidden: Mapping[Layer, Any],
-    encoded: list[Encoded],
+    encoded: list[EncodedText],
     ids: Any,
     counted: Any,
     pooling: Pooling,
@@ -90,7 +90,7 @@ def widen(rows: Any) -> Any:
     return rows if rows.element_size() >= 4 else rows.float()
 
 
-def _groups(encoded: list[Encoded], lengths: NDArray[Any]) -> Groups | None:
+def _groups(encoded: list[EncodedText], lengths: NDArray[Any]) -> Groups | None:
     if not encoded or encoded[0].group is None:
         return None
     return Groups.of(e.group for e in encoded).repeat(lengths)

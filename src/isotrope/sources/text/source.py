@@ -35,7 +35,7 @@ from isotrope.sources.text.rows import (
     token_rows,
 )
 from isotrope.sources.text.token_weights import TokenWeights
-from isotrope.sources.text.tokenize import Encoded, encode, fill_rows, pad_texts, resolve_max_length, tokenize_first
+from isotrope.sources.text.tokenize import EncodedText, encode, fill_rows, pad_texts, resolve_max_length, tokenize_first
 
 #: Texts that are sorted by length together, in batches: less padding, and still constant memory. A shard is a part.
 _BATCHES_SORTED_TOGETHER = MOST
@@ -76,7 +76,7 @@ class TextSource(Source):
         check_options(special_tokens, batch_size)
         self.loaded, self.corpus = loaded, corpus
         self._texts = Cursor(lambda: iter(corpus))
-        self._window: tuple[int, int, list[Encoded]] | None = None  # that of the last shard: the next may be in it
+        self._window: tuple[int, int, list[EncodedText]] | None = None  # that of the last shard: the next may be in it
         self.special_tokens, self.batch_size, self.in_order = special_tokens, batch_size, in_order
         self.pooling = parse(pooling) if pooling else None
         self.token_weights = token_weights
@@ -170,10 +170,12 @@ class TextSource(Source):
         """Whether a layer is of the decoder of a model that has an encoder too."""
         return self.loaded.encoder_decoder and "decoder" in self._names[choice.states[0]].split(".")
 
-    def _tokenize(self) -> Iterator[tuple[list[Encoded], int]]:
+    def _tokenize(self) -> Iterator[tuple[list[EncodedText], int]]:
         """Batches of tokenized texts, by length within a window, and how many texts without tokens to report."""
         texts, without = iter(self.corpus), 0
-        last: list[Encoded] = []  # held back, because texts without tokens may follow it that no other batch reports
+        last: list[
+            EncodedText
+        ] = []  # held back, because texts without tokens may follow it that no other batch reports
         while window := list(islice(texts, self.batch_size * _BATCHES_SORTED_TOGETHER)):
             encoded = self._sort_by_length(window)
             without += len(window) - len(encoded)
@@ -185,7 +187,7 @@ class TextSource(Source):
         if last:
             yield last, without
 
-    def _sort_by_length(self, window: list[Text]) -> list[Encoded]:
+    def _sort_by_length(self, window: list[Text]) -> list[EncodedText]:
         """The texts of a window that have tokens, in the order in which they are run."""
         encoded = encode(self.loaded, window, self.max_length)
         if not self.in_order:
@@ -211,7 +213,7 @@ class TextSource(Source):
             yield from self._batch(encoded[i : i + self.batch_size], without)
             without = 0
 
-    def _batch(self, encoded: list[Encoded], without: int) -> Iterator[Batch]:
+    def _batch(self, encoded: list[EncodedText], without: int) -> Iterator[Batch]:
         ids, mask = pad_texts(encoded, self.loaded.pad, self._multiple)
         special = fill_rows([e.special for e in encoded], mask.shape, fill=False)
         with record_input(self._norm) as before:

@@ -20,7 +20,7 @@ LONGEST = 512
 _PROBE = 16
 
 
-class Encoded(NamedTuple):
+class EncodedText(NamedTuple):
     """One text as token ids (t,), which of them the tokenizer added, and how many were cut off.
 
     Where each token is spelled in c characters, as for CharacterBERT, the ids are those of the characters, (t, c).
@@ -44,7 +44,7 @@ def tokenize_first(
     raise InputError(f"no text has a token for the tokenizer of {loaded.name}; give a text that it can read.")
 
 
-def encode(loaded: Loaded, texts: Sequence[Text], max_length: int) -> list[Encoded]:
+def encode(loaded: Loaded, texts: Sequence[Text], max_length: int) -> list[EncodedText]:
     """Token ids of each text that has any, cut at max_length with the tokenizer's closing tokens kept."""
     tokenizer = loaded.tokenizer
     options = {"return_special_tokens_mask": True, "return_attention_mask": False, "verbose": False}
@@ -57,7 +57,7 @@ def encode(loaded: Loaded, texts: Sequence[Text], max_length: int) -> list[Encod
             short = tokenizer(text.text, truncation=True, max_length=max_length, **options)
             ids, special = short["input_ids"], short["special_tokens_mask"]
         if ids:
-            found.append(Encoded(text.id, text.group, np.array(ids, np.int64), np.array(special, dtype=bool), cut))
+            found.append(EncodedText(text.id, text.group, np.array(ids, np.int64), np.array(special, dtype=bool), cut))
     return found
 
 
@@ -85,7 +85,7 @@ def _count_positions(model: Any) -> int | None:
     return total
 
 
-def pad_texts(encoded: list[Encoded], pad: int, multiple: int = 1) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def pad_texts(encoded: list[EncodedText], pad: int, multiple: int = 1) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Ids (b, t) or (b, t, c) padded on the right, t a multiple of a number, and the mask (b, t) of what is not."""
     longest = max(len(e.tokens) for e in encoded)
     shape = (len(encoded), -(-longest // multiple) * multiple)

@@ -17,7 +17,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from isotrope.sources.vectors.array_files import blocks_of, check_size, npy_entry, npy_header
-from isotrope.sources.vectors.row_blocks import PICKLED, Block, Entry, dtype_label
+from isotrope.sources.vectors.row_blocks import PICKLED, Block, BlockEntry, dtype_label
 
 #: Bytes of a member of an archive that are checked at a time.
 _CHECKED = 1 << 20
@@ -40,7 +40,7 @@ def open_npz(path: Path, column: str | None, group_by: str | None) -> list[Block
     return blocks_of(path, entries, column, group_by)
 
 
-def _member_entry(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, raw: IO[bytes]) -> Entry:
+def _member_entry(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, raw: IO[bytes]) -> BlockEntry:
     if member.compress_type == zipfile.ZIP_STORED:
         start = _seek_data(member, raw)
         entry = npy_entry(path, raw, min(start + member.file_size, path.stat().st_size))
@@ -55,7 +55,7 @@ def _member_entry(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo,
         label = PICKLED if dtype.hasobject else dtype_label(dtype)
         check_size(math.prod(shape) * dtype.itemsize, member.file_size - file.tell())
     opened = _inflate if fortran else _inflating
-    return Entry(shape, label, partial(opened, path, member))
+    return BlockEntry(shape, label, partial(opened, path, member))
 
 
 def _seek_data(member: zipfile.ZipInfo, raw: IO[bytes]) -> int:
@@ -84,7 +84,7 @@ def _check_sum(member: zipfile.ZipInfo, raw: IO[bytes], start: int) -> None:
         raise ValueError(f"{member.filename} is damaged: its checksum differs")
 
 
-class _Rows:
+class _ArchiveRows:
     """Slices of an array that is inflated from its beginning on, each after the one before; memory: one slice."""
 
     def __init__(self, file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
@@ -113,10 +113,10 @@ def _open_member(path: Path, member: zipfile.ZipInfo) -> Iterator[Any]:
 
 
 @contextmanager
-def _inflating(path: Path, member: zipfile.ZipInfo) -> Iterator[_Rows]:
+def _inflating(path: Path, member: zipfile.ZipInfo) -> Iterator[_ArchiveRows]:
     with _open_member(path, member) as file:
         shape, _, dtype = npy_header(file)
-        yield _Rows(file, shape, dtype)
+        yield _ArchiveRows(file, shape, dtype)
 
 
 def _inflate(path: Path, member: zipfile.ZipInfo) -> AbstractContextManager[NDArray[Any]]:

@@ -26,7 +26,7 @@ from isotrope.sources.vectors.row_blocks import (
     PICKLED,
     WIDE,
     Block,
-    Entry,
+    BlockEntry,
     dtype_label,
     entry_block,
     listing,
@@ -96,16 +96,16 @@ def open_hdf5(path: Path, column: str | None, group_by: str | None) -> list[Bloc
     return blocks_of(path, _hdf5_entries(path), column and column.strip("/"), group_by and group_by.strip("/"))
 
 
-def _hdf5_entries(path: Path) -> dict[str, Entry]:
+def _hdf5_entries(path: Path) -> dict[str, BlockEntry]:
     h5py = _h5py()
-    entries: dict[str, Entry] = {}
+    entries: dict[str, BlockEntry] = {}
 
     def visit(name: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset):
             # The shape of an HDF5 "null dataspace" is None; it holds no rows either way.
             _check_declared(name, item, path.stat().st_size)
             dtype = ELSEWHERE if item.is_virtual or item.external else dtype_label(item.dtype)
-            entries[name] = Entry(item.shape or (), dtype, partial(_dataset, path, name))
+            entries[name] = BlockEntry(item.shape or (), dtype, partial(_dataset, path, name))
 
     with h5py.File(path, "r") as file:
         file.visititems(visit)
@@ -123,7 +123,7 @@ def refuse_names(what: str, column: str | None, group_by: str | None) -> None:
         raise InputError(f"{what} holds one array without a name, so column={column!r} cannot be used: leave it out.")
 
 
-def blocks_of(path: Path, entries: dict[str, Entry], column: str | None, group_by: str | None) -> list[Block]:
+def blocks_of(path: Path, entries: dict[str, BlockEntry], column: str | None, group_by: str | None) -> list[Block]:
     """The blocks of the chosen arrays, one after the other, with their groups."""
     groups = None if group_by is None else pick(str(path), group_by, entries)
     blocks: list[Block] = []
@@ -142,7 +142,7 @@ def blocks_of(path: Path, entries: dict[str, Entry], column: str | None, group_b
     return blocks
 
 
-def _choose(path: Path, entries: dict[str, Entry], column: str | None) -> dict[str, Entry]:
+def _choose(path: Path, entries: dict[str, BlockEntry], column: str | None) -> dict[str, BlockEntry]:
     """The named array, or all matrices of numbers in name order where they have one width."""
     if column is not None:
         return {column: pick(str(path), column, entries)}
@@ -165,15 +165,15 @@ def _choose(path: Path, entries: dict[str, Entry], column: str | None) -> dict[s
     return matrices or entries
 
 
-def npy_entry(path: Path, file: IO[bytes], end: int) -> Entry:
+def npy_entry(path: Path, file: IO[bytes], end: int) -> BlockEntry:
     """The array whose .npy header starts where `file` stands and whose bytes end at or before `end`."""
     shape, fortran, dtype = npy_header(file)
     if dtype.hasobject:
-        return Entry(shape, PICKLED, nullcontext)
+        return BlockEntry(shape, PICKLED, nullcontext)
     offset = file.tell()
     check_size(math.prod(shape) * dtype.itemsize, end - offset)
     order: Literal["F", "C"] = "F" if fortran else "C"
-    return Entry(shape, dtype_label(dtype), partial(_map, path, dtype.str, offset, shape, order))
+    return BlockEntry(shape, dtype_label(dtype), partial(_map, path, dtype.str, offset, shape, order))
 
 
 def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -193,7 +193,7 @@ def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     return shape, fortran, dtype
 
 
-def _tensor_entry(path: Path, name: str, tensor: dict[str, Any], data: int, size: int) -> Entry:
+def _tensor_entry(path: Path, name: str, tensor: dict[str, Any], data: int, size: int) -> BlockEntry:
     """The tensor of one safetensors header record, its offsets checked against its shape and the file."""
     code, shape, (start, end) = tensor["dtype"], tuple(tensor["shape"]), tensor["data_offsets"]
     label, stored = _SAFETENSORS_DTYPES.get(code, (code, ""))
@@ -202,7 +202,7 @@ def _tensor_entry(path: Path, name: str, tensor: dict[str, Any], data: int, size
     if stored and math.prod(shape) * np.dtype(stored).itemsize != end - start:
         raise ValueError(f"tensor {name!r} of shape {shape} and type {code} claims {end - start} bytes")
     check_size(end, size - data)
-    return Entry(shape, label, partial(_map, path, stored, data + start, shape, "C"))
+    return BlockEntry(shape, label, partial(_map, path, stored, data + start, shape, "C"))
 
 
 def _refuse_overlaps(header: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from isotrope.sources.vectors.row_blocks import NARROW, WIDE
 from isotrope.storage.row_files import COLUMN, Columns
 
 if TYPE_CHECKING:
-    from isotrope.sources.vectors.row_blocks import Entry
+    from isotrope.sources.vectors.row_blocks import BlockEntry
 
 #: Types of arrays that become columns.
 _KEPT = {*NARROW, *WIDE, "bool", "text"} - {"bfloat16"}
@@ -30,7 +30,7 @@ def _read(names: list[str], batches: Callable[[int, int], Iterator[tuple[int, An
         yield kept
 
 
-def array_columns(entries: Mapping[str, Entry], vectors: str) -> Columns:
+def array_columns(entries: Mapping[str, BlockEntry], vectors: str) -> Columns:
     """Arrays of one dimension that are as long as the matrix of vectors, as columns before it."""
     import pyarrow as pa
 
@@ -44,7 +44,7 @@ def array_columns(entries: Mapping[str, Entry], vectors: str) -> Columns:
     return Columns(schema, vectors, partial(_read_arrays, beside, rows))
 
 
-def _read_arrays(entries: Mapping[str, Entry], rows: int, size: int) -> Iterator[Any]:
+def _read_arrays(entries: Mapping[str, BlockEntry], rows: int, size: int) -> Iterator[Any]:
     import pyarrow as pa
 
     for low in range(0, rows, size) if entries else ():

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError, MissingExtra
 from isotrope.sources.vectors.array_files import npy_header, refuse_names
-from isotrope.sources.vectors.row_blocks import PICKLED, Block, Entry, dtype_label, entry_block, readable
+from isotrope.sources.vectors.row_blocks import PICKLED, Block, BlockEntry, dtype_label, entry_block, readable
 from isotrope.sources.vectors.stores.address import begins_as_address
 from isotrope.storage.redaction import mask_secrets
 
@@ -112,17 +112,17 @@ def _npy(shown: str, system: Any, path: str, column: str | None, group_by: str |
         shape, fortran, dtype = npy_header(file)
         offset = file.tell()
     if dtype.hasobject:
-        return entry_block(shown, Entry(shape, PICKLED, nullcontext))
+        return entry_block(shown, BlockEntry(shape, PICKLED, nullcontext))
     if fortran:
         raise InputError(f"{shown} is stored by columns; copy it here first, or save it with np.ascontiguousarray.")
     needed, there = math.prod(shape) * dtype.itemsize, system.size(path) - offset
     if needed > there:
         raise ValueError(f"it is cut short: {needed} bytes of numbers expected, {max(there, 0)} found")
-    rows = _Rows(system, path, dtype, offset, shape)
-    return entry_block(shown, Entry(shape, dtype_label(dtype), partial(nullcontext, rows)))
+    rows = _RemoteRows(system, path, dtype, offset, shape)
+    return entry_block(shown, BlockEntry(shape, dtype_label(dtype), partial(nullcontext, rows)))
 
 
-class _Rows:
+class _RemoteRows:
     """Slices of an array in a remote file, each read when it is asked for."""
 
     def __init__(self, system: Any, path: str, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> None:

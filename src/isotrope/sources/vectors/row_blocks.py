@@ -56,7 +56,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BlockEntry:
     """One array of any shape, in memory or in a file; `open` gives something that slices like an array."""
 
     shape: tuple[int, ...]
@@ -152,14 +152,14 @@ def readable(name: str) -> Iterator[None]:
         ) from error
 
 
-def entry_block(name: str, entry: Entry, groups: Entry | None = None, offset: int = 0) -> Block:
+def entry_block(name: str, entry: BlockEntry, groups: BlockEntry | None = None, offset: int = 0) -> Block:
     """The block of a two-dimensional entry; its first row has the group number `offset` of `groups`."""
     check_matrix(name, entry.shape, entry.dtype)
     rows, width = entry.shape
     return Block(name, rows, width, entry.dtype, partial(_entry_pieces, entry, groups, offset))
 
 
-def _entry_pieces(entry: Entry, groups: Entry | None, offset: int, start: int, size: int) -> Iterator[Piece]:
+def _entry_pieces(entry: BlockEntry, groups: BlockEntry | None, offset: int, start: int, size: int) -> Iterator[Piece]:
     with entry.open() as values, groups.open() if groups else nullcontext() as labels:
         for low in range(start, entry.shape[0], size):
             high = min(low + size, entry.shape[0])
@@ -184,7 +184,7 @@ def memory_block(data: Any) -> Block:
     torch = sys.modules.get("torch")  # a tensor can only exist where torch is imported already
     if torch is not None and isinstance(data, torch.Tensor):
         dtype = str(data.dtype).removeprefix("torch.")
-        return entry_block("the tensor", Entry(tuple(data.shape), dtype, partial(_tensor_rows, data.detach())))
+        return entry_block("the tensor", BlockEntry(tuple(data.shape), dtype, partial(_tensor_rows, data.detach())))
     if isinstance(data, np.ma.MaskedArray):
         raise InputError("got a masked array, expected plain numbers: call filled(np.nan), or remove the masked rows.")
     if not isinstance(data, np.ndarray):
@@ -192,7 +192,7 @@ def memory_block(data: Any) -> Block:
             f"got an object of type {type(data).__name__}, expected a numpy array, a torch tensor, a path "
             "or a list of paths: convert it first, for example with np.asarray."
         )
-    return entry_block("the array", Entry(data.shape, dtype_label(data.dtype), partial(nullcontext, data)))
+    return entry_block("the array", BlockEntry(data.shape, dtype_label(data.dtype), partial(nullcontext, data)))
 
 
 def _tensor_rows(tensor: Any) -> AbstractContextManager[NDArray[Any]]:
