@@ -15,7 +15,7 @@ from typing import Any
 #: Where the names of modules of version 0.1 are now, by module. The new places are below `isotrope`.
 MOVED: dict[str, dict[str, str]] = {
     "isotrope.engines.choosing": {"Engine": "engines.engine.Engine"},
-    "isotrope.engines.ranks": {"merged": "engines.distributed.merged"},
+    "isotrope.engines.ranks": {"merged": "engines.distributed.merge_ranks"},
     "isotrope.evaluation.training": {"Training": "finetuning.settings.Training"},
     "isotrope.sources.arrays": {"ArraySource": "sources.vectors.source.ArraySource"},
     "isotrope.sources.corpora": {"open_corpus": "sources.corpora.corpus.open_corpus"},

@@ -148,7 +148,7 @@ def test_within_cells_is_eee_of_the_distinct_rows_of_each(n: int) -> None:
 def test_leaving_a_group_out_keeps_the_cells_of_the_others() -> None:
     c = real()
     c.points.group[:] = np.arange(c.n) % 20
-    left = c.left_out(3)
+    left = c.leave_out(3)
     keep = c.points.group != 3
     assert left.n == keep.sum()
     np.testing.assert_array_equal(left.quantized.codes, c.quantized.codes[keep])

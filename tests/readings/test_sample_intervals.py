@@ -173,7 +173,7 @@ def test_some_would_have_a_dishonest_interval(name: str, space: Space) -> None:
     for _ in range(100):
         points = JackknifeGroups(space.draw(rng), ["sample"]).points
         values.append(m(points))
-        errors.append(jackknife(values[-1], np.array([m(points.left_out(g)) for g in range(GROUPS)]))[1])
+        errors.append(jackknife(values[-1], np.array([m(points.leave_out(g)) for g in range(GROUPS)]))[1])
     held = np.abs(np.array(values) - np.mean(values)) <= stats.t.ppf(0.975, GROUPS - 1) * np.array(errors)
     assert held.mean() < 0.86
 

@@ -30,7 +30,7 @@ def test_rows_come_in_the_order_of_their_sequences() -> None:
 def test_what_is_left_is_what_was_never_with_the_rest() -> None:
     whole = grouped(ROWS)
     for group in range(5):
-        left, fresh = whole.left_out(group), Points.of(block(ROWS[np.arange(400) % 5 != group]))
+        left, fresh = whole.leave_out(group), Points.of(block(ROWS[np.arange(400) % 5 != group]))
         np.testing.assert_array_equal(left.rows, fresh.rows)
         np.testing.assert_array_equal(left.unit.rows, fresh.unit.rows)
         for a, b in ((left.neighbours, fresh.neighbours), (left.unit.neighbours, fresh.unit.neighbours)):
@@ -49,7 +49,7 @@ def test_equal_rows_count_once_and_stay_while_one_group_has_them() -> None:
     assert points.distinct.n == 61
     for g in range(5):
         expected = len(np.unique(points.rows[points.group != g], axis=0))
-        assert points.left_out(g).distinct.n == expected
+        assert points.leave_out(g).distinct.n == expected
 
 
 def test_rows_that_differ_by_rounding_are_the_same_row() -> None:

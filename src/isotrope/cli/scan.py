@@ -49,7 +49,7 @@ def scan(
     """
     from contextlib import nullcontext
 
-    from isotrope import gate
+    import isotrope.gate as gate
     from isotrope.cli.inputs import make_folder_name, offer_vectors, resolve_input
     from isotrope.cli.interrupts import advise_on_run, advise_when_stopped
     from isotrope.cli.next_step import suggest_command

@@ -78,7 +78,7 @@ def pretrain_encoder(
     if name == "sbert":
         assert pairs is not None
         loss = losses.SoftmaxLoss(encoder, width, num_labels=int(max(pairs.labels)) + 1)
-        batches, count = _labelled_batches(pairs, encode, size, rng), len(pairs)
+        batches, count = _make_labelled_batches(pairs, encode, size, rng), len(pairs)
     else:
         unique = list(dict.fromkeys(sentences))
         if len(unique) < 2:
@@ -96,7 +96,7 @@ def pretrain_encoder(
         progress(step.done, total)
 
 
-def _labelled_batches(pairs: TaskRows, encode: Encode, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
+def _make_labelled_batches(pairs: TaskRows, encode: Encode, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
     sides = [encode([(texts[side],) for texts in pairs.texts]) for side in (0, 1)]
     labels = torch.tensor(pairs.labels, dtype=torch.long)
     for which in _shuffle(len(pairs), size, rng):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from isotrope import nn
+import isotrope.nn as nn
 from isotrope.errors import InputError
 from isotrope.finetuning.encoder_pretraining import Encode, pretrain_encoder
 from isotrope.finetuning.loop import EncodedRows, encode, fine_tune, predict

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from isotrope import __version__
 from isotrope.integrations.linear_map import resolve_affine
 from isotrope.repairs import Affine, Repair
 from isotrope.sources.models.load import Loaded
 from isotrope.sources.text.source import TextSource
+from isotrope.version import __version__
 
 _TAGS = ("sentence-transformers", "sentence-similarity", "feature-extraction")
 

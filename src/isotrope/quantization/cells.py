@@ -64,7 +64,7 @@ class Cells:
         codes = replace(self.quantized, codes=self.quantized.codes[at])
         return Cells(self.points.only(at), codes, self.lengths[at], self.identity[at])
 
-    def left_out(self, group: int) -> Cells:
+    def leave_out(self, group: int) -> Cells:
         """These points without those of a group."""
         return self.only(self.group != group)
 

@@ -68,17 +68,17 @@ def choose_far_apart(
     trials = 2 + int(np.log(size))
     squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
     chosen = [int(rng.integers(len(rows)))]
-    closest = _squared_distances(rows, squares, chosen, pool)[0]
+    closest = _compute_squared_distances(rows, squares, chosen, pool)[0]
     while len(chosen) < size and (total := closest.sum()) > 0:
         drawn = rng.choice(len(rows), trials, p=closest / total)
-        distances = np.minimum(closest, _squared_distances(rows, squares, drawn, pool))
+        distances = np.minimum(closest, _compute_squared_distances(rows, squares, drawn, pool))
         best = int(distances.sum(axis=1).argmin())
         chosen.append(int(drawn[best]))
         closest = distances[best]
     return rows[chosen]
 
 
-def _squared_distances(
+def _compute_squared_distances(
     rows: NDArray[np.float32], squares: Floats, chosen: Sequence[int] | Codes, pool: Executor
 ) -> Floats:
     """‖x − y‖² of chosen rows y to all rows x, (c, n); zero where rounding cannot tell them apart."""

@@ -185,7 +185,7 @@ def _split_parts(part: Callable[[int], Any], dominant: int | None = None) -> Gro
 
 
 def _split_points(points: Points | Cells) -> GroupSplit:
-    left_out = (points.left_out(g) for g in range(GROUPS))
+    left_out = (points.leave_out(g) for g in range(GROUPS))
     return GroupSplit(points, left_out, lambda: [points.only(points.group % 2 == side) for side in (0, 1)])
 
 

@@ -59,7 +59,7 @@ class Directions:
         weight = _two(self.axes)
         return weight, self.mean @ weight
 
-    def whitened_plane(self) -> tuple[Matrix, Vector]:
+    def project_whitened(self) -> tuple[Matrix, Vector]:
         """The same plane where every direction is as wide as any other."""
         weight, shift = self.plane()
         scale = np.ones(2)
@@ -108,7 +108,7 @@ def project_on_planes(found: Directions, rows: NDArray[Any], *, repaired: bool) 
     """Project rows, (n, d), on the plane of their widest spread, (n, 2), by what was done to them before."""
     ways = {"none": found.plane()}
     if repaired:
-        ways |= {"softdecay": found.softdecay_plane(fit_softdecay(found)[1]), "whitening": found.whitened_plane()}
+        ways |= {"softdecay": found.softdecay_plane(fit_softdecay(found)[1]), "whitening": found.project_whitened()}
     wide = rows.astype(np.float64, copy=False)
     return {name: (wide @ weight - shift).astype(np.float32) for name, (weight, shift) in ways.items()}
 

@@ -71,7 +71,7 @@ class Points:
     def d(self) -> int:
         return int(self.rows.shape[1])
 
-    def left_out(self, group: int) -> Points:
+    def leave_out(self, group: int) -> Points:
         """These points without those of a group, which reuse what was worked out for all."""
         kept = self.only(self.group != group)
         kept._whole = (self, group)
@@ -82,7 +82,7 @@ class Points:
         """The rows divided by their lengths."""
         if self._whole is not None:
             whole, group = self._whole
-            return whole.unit.left_out(group)
+            return whole.unit.leave_out(group)
         lengths = np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows))
         return Points(self.rows / lengths[:, None], self.sequence, self.group)
 
@@ -91,7 +91,7 @@ class Points:
         """Each different row once; rows that differ by rounding alone are the same."""
         if self._whole is not None:
             whole, group = self._whole
-            return whole.distinct.left_out(group)
+            return whole.distinct.leave_out(group)
         lengths = np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows))[:, None]
         keys = np.hstack([self.rows / lengths, np.log(lengths)]) / _SAME
         keys = np.round(keys) + 0.0  # no −0, whose bytes are not those of 0

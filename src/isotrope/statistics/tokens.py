@@ -15,8 +15,8 @@ from isotrope.errors import InputError, MergeError
 from isotrope.statistics.saved_arrays import LARGEST, LARGEST_SQUARE, MOST, refuse_unless, require
 from isotrope.statistics.type_sums import (
     compute_squared_distances,
+    compute_squared_norms,
     compute_variances,
-    squared_norms,
     sum_by_type,
 )
 from isotrope.statistics.usable_rows import UsableRows
@@ -126,10 +126,10 @@ class TokenStatistics:
         units = np.zeros(self.d)
         for part in _parts(k):
             means = self._means[slot[part]]
-            m[part], b[part] = squared_norms(means), squared_norms(means - mean)
+            m[part], b[part] = compute_squared_norms(means), compute_squared_norms(means - mean)
             wide = self._units[slot[part]].astype(np.float64)
             units += wide.sum(axis=0)
-            unit[part] = squared_norms(wide)
+            unit[part] = compute_squared_norms(wide)
         return TokenTable(
             types=self.types[keep],
             n=n,
@@ -151,21 +151,23 @@ class TokenStatistics:
         gone = part._n[there]
         left = np.maximum(self._n[here] - gone, 1)  # types that vanish are dropped below
         delta = part._means[there] - self._means[here]
-        scatters = self._scatters[here] - part._scatters[there] - self._n[here] * gone / left * squared_norms(delta)
+        scatters = (
+            self._scatters[here] - part._scatters[there] - self._n[here] * gone / left * compute_squared_norms(delta)
+        )
         means = self._means[here] - (gone / left)[:, None] * delta
         n, q, m, v, unit = whole.n.copy(), whole.q.copy(), whole.m.copy(), whole.v.copy(), whole.unit_squares.copy()
         n[at] -= gone
         q[at] = (self._energy[here] - part._energy[there]) / left
-        m[at] = squared_norms(means)
+        m[at] = compute_squared_norms(means)
         v[at] = compute_variances(scatters, self._energy[here], left)
-        unit[at] = squared_norms((self._units[here] - part._units[there]).astype(np.float64))
+        unit[at] = compute_squared_norms((self._units[here] - part._units[there]).astype(np.float64))
         # The overall mean moves by a little, so ‖μ_t − μ‖² of the other types follows from one product.
         rows = max(int(n.sum()), 1)
         move = (gone.sum() * self._mean - np.einsum("i,ij->j", gone.astype(np.float64), part._means[there])) / rows
         mean = self._mean + move
         along = (self._means[: len(self)] @ move)[self._slot] - float(self._mean @ move)
         b = np.maximum(whole.b - 2.0 * along + float(move @ move), 0.0)
-        b[at] = squared_norms(means - mean)
+        b[at] = compute_squared_norms(means - mean)
         units = self._unit_sum - part._units[there].sum(axis=0, dtype=np.float64)
         keep = n > 0
         return TokenTable(
@@ -222,7 +224,7 @@ class TokenStatistics:
         share = more / (n + more)
         means = self._means[here]
         delta = other._means[there] - means
-        self._scatters[here] += other._scatters[there] + share * n * squared_norms(delta)
+        self._scatters[here] += other._scatters[there] + share * n * compute_squared_norms(delta)
         delta *= share[:, None]
         means += delta
         self._means[here] = means

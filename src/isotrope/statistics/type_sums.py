@@ -16,7 +16,7 @@ _ROWS_AT_ONCE = 256
 _SAME = 1e-13
 
 
-def squared_norms(rows: NDArray[np.float64]) -> Vector:
+def compute_squared_norms(rows: NDArray[np.float64]) -> Vector:
     """Squared length of each row, (n, d) -> (n,)."""
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
@@ -28,7 +28,7 @@ def compute_squared_distances(rows: NDArray[np.float64], means: NDArray[np.float
     distances = np.empty(len(rows))
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
-        distances[part] = squared_norms(rows[part] - means[which[part]])
+        distances[part] = compute_squared_norms(rows[part] - means[which[part]])
     return distances
 
 

@@ -90,17 +90,17 @@ def block(rows: Any, known: Rows | None = None) -> UsableRows:
         raise InputError(f"got {len(values)} rows, but what is known of the rows is about {len(known)}.")
     if values.dtype not in (np.float32, np.float64):
         rows = values = values.astype(np.float32 if values.dtype == np.float16 else np.float64)
-    squares, mean, shift, centred = _centred(rows)
+    squares, mean, shift, centred = _center(rows)
     finite, zero = squares < _LARGEST, squares < _SMALLEST
     zero_rows = nonfinite_rows = None
     if not (finite & ~zero).all():
         keep = finite & ~zero
         zero_rows, nonfinite_rows = known.take(zero), known.take(~finite)
         values, known = values[keep], known.take(keep)
-        squares, mean, shift, centred = _centred(values)
+        squares, mean, shift, centred = _center(values)
     if len(squares) and not _fits_float32(squares):
         values = values.astype(np.float64, copy=False)
-        squares, mean, shift, centred = _centred(values)
+        squares, mean, shift, centred = _center(values)
     return UsableRows(
         values=values,
         norms=np.sqrt(squares),
@@ -120,7 +120,7 @@ def _fits_float32(squares: NDArray[np.float64]) -> bool:
     return bool(_FLOAT32_SAFE[0] < squares.max() < _FLOAT32_SAFE[1] and squares.min() > _FLOAT32_SHORTEST)
 
 
-def _centred(rows: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], Any]:
+def _center(rows: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], Any]:
     """Squared lengths (n,), mean (d,), shift (d,) and rows minus shift (n, d)."""
     if is_tensor(rows) and rows.is_floating_point():
         import torch

@@ -139,7 +139,7 @@ class StudyOptions:
         can = can_read(None if model == EMBEDDED else model)
         return "text" if "text" in can else can[0]
 
-    def _limited_media(self, model: str, modality: str) -> Any:
+    def _limit_media(self, model: str, modality: str) -> Any:
         """The images or sounds for a model, limited as the text is."""
         option = {"image": "images", "audio": "sounds"}[modality]
         given = getattr(self, option)
@@ -158,7 +158,7 @@ class StudyOptions:
         """The rows of a model over what it reads: text, images or sounds."""
         modality = self.modality(model)
         if modality != "text":
-            more = {"text": self._limited_media(model, modality)} | more
+            more = {"text": self._limit_media(model, modality)} | more
         return self.input(model, **more).open()
 
     def scan(

@@ -97,9 +97,9 @@ def _is_other_file(source: str | Path) -> bool:
     return path.is_file() and path.suffix.lower() not in _TABLES
 
 
-def _is_dataset(source: Any) -> bool:
+def _is_dataset(data: Any) -> bool:
     """Whether something is a dataset of Hugging Face's library, in memory or streaming."""
-    return hasattr(source, "cast_column") and hasattr(source, "features")
+    return hasattr(data, "cast_column") and hasattr(data, "features")
 
 
 def _kind(item: Any) -> str | None:

@@ -110,7 +110,7 @@ def _measure_layers(options: StudyOptions, model: str) -> Results:
         row |= {"mean_cosine": cosine.value, "low": cosine.low, "high": cosine.high}
         row |= {"drift_norm": by["drift_norm"].value, "drift_share": by["drift_share"].value}
         row["rms_norm"] = math.sqrt(by["mean_squared_norm"].value)
-        rows.append(row | {"centred_mean_cosine": _centred_cosine(options, model, layer)})
+        rows.append(row | {"centred_mean_cosine": _compute_centred_cosine(options, model, layer)})
     over_layers = {r.measure: r.value for r in findings.readings if r.layer is None}
     drift = pd.DataFrame([{name.removeprefix("drift_correlation_"): over_layers[name] for name in _DRIFT}])
     frame = pd.DataFrame(rows)
@@ -138,7 +138,7 @@ def _join_layers(options: StudyOptions) -> Results:
     return Results([Table("layers", "Mean cosine by layer of all models", every)], (), [make_layers_figure(every)])
 
 
-def _centred_cosine(options: StudyOptions, model: str, layer: Any) -> float:
+def _compute_centred_cosine(options: StudyOptions, model: str, layer: Any) -> float:
     """Mean cosine of the sampled rows less the mean of all."""
     summary = saved_summary(options.run_folder(model), layer)
     assert summary.sample is not None

@@ -61,7 +61,7 @@ def score_other_blocks(options: StudyOptions, model: str) -> Results:
     """Footnote 3 without training: STS-B by the last layer, with SoftDecay in each block in turn."""
     import pandas as pd
 
-    from isotrope import nn
+    import isotrope.nn as nn
 
     sentences, gold = read_sts_b(options)
     encoder = Encoder(options.input(model, layers="-1", pooling="mean"))
@@ -130,7 +130,7 @@ def time_svd(options: StudyOptions, model: str) -> Results:
     import pandas as pd
     import torch
 
-    from isotrope import nn
+    import isotrope.nn as nn
     from isotrope.finetuning.loop import encode
 
     loaded = options.input(model).load()

@@ -178,7 +178,7 @@ def _train_encoder(options: StudyOptions, model: str, method: str, sentences: li
         return encoder
     import torch
 
-    from isotrope import nn
+    import isotrope.nn as nn
     from isotrope.finetuning.encoder_pretraining import pretrain_encoder
     from isotrope.finetuning.loop import encode
 
