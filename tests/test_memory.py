@@ -46,9 +46,8 @@ def _peak(folder: Path, rows: int, width: int, *options: str) -> int:
     return int(done.stderr)
 
 
-@pytest.mark.parametrize(
-    "width", [128, pytest.param(64, marks=pytest.mark.long), pytest.param(384, marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("width", [64, 128, 384])
 def test_ten_times_the_rows(width: int, tmp_path: Path) -> None:
     # The best of three each: the allocator sometimes keeps a dozen megabytes of what was freed.
     small, large = (min(_peak(tmp_path, rows, width) for _ in range(3)) for rows in (40_000, 400_000))

@@ -61,7 +61,7 @@ def test_without_chance_the_simulation_is_the_closed_form(workers: int, cluster:
     assert (found.retried, found.merges, found.sent) == (0, 5, 20 * 10**8)
 
 
-@pytest.mark.parametrize(("shards", "workers"), [(1, 2), (37, 3), (1_100, 20)])
+@pytest.mark.parametrize(("shards", "workers"), [(1, 2), (37, 3), pytest.param(1_100, 20, marks=pytest.mark.long)])
 def test_the_simulation_adds_up_in_the_engines_order(
     shards: int, workers: int, cluster: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -140,6 +140,7 @@ def words_of(text: str) -> set[str]:
     return {word for word in re.split(r"\s+", text) if re.fullmatch(r"[A-Za-z_]{4,}", word)}
 
 
+@pytest.mark.long
 def test_eighty_columns(isotrope: Command, rows: Path, tmp_path: Path) -> None:
     for arguments in (
         ("scan", rows, "--group-by", "group", "-o", "run"),
