@@ -5,6 +5,7 @@
 #   make audit      known weaknesses of what is installed, where their database can be reached
 #   make docs       the documentation site, in site/; a broken link is an error
 #   make test-long  what takes minutes or needs weights that are fetched
+#   make validate   the claims of the documentation again: thousands of draws, larger models; more than an hour
 #   make fuzz       10,000 damaged inputs for every reader
 #   make bench      the benchmarks; each prints ratios against a peer of the same run
 
@@ -16,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest
 # Neighbouring tests stay in one process, which then makes their fixtures once.
 PARALLEL := -q -n 2 --dist worksteal
 
-.PHONY: scan test check audit docs test-long fuzz bench install clean
+.PHONY: scan test check audit docs test-long validate fuzz bench install clean
 
 install: $(READY)
 
@@ -32,10 +33,13 @@ scan: $(READY)
 	$(BIN)/isotrope scan
 
 test: $(READY)
-	$(PYTEST) $(PARALLEL) -m "not long"
+	$(PYTEST) $(PARALLEL) -m "not long and not validation"
 
 test-long: $(READY)
-	$(PYTEST) $(PARALLEL) -m long
+	$(PYTEST) $(PARALLEL) -m "long and not validation"
+
+validate: $(READY)
+	$(PYTEST) $(PARALLEL) -m validation
 
 fuzz: $(READY)
 	ISOTROPE_FUZZ_INPUTS=10000 $(PYTEST) $(PARALLEL) -m long tests/fuzz

@@ -19,8 +19,8 @@ import isotrope
 from isotrope.findings import Findings
 from isotrope.readings import layer_readings as readings
 from isotrope.readings.intervals import NONE
-from isotrope.sources import input as inputs
 from isotrope.sources.corpora.corpus import open_corpus
+from isotrope.sources.text import source as text_source
 from isotrope.sources.text.source import TextSource
 from testkit.models import smollm2_file
 
@@ -49,9 +49,9 @@ def record(monkeypatch: pytest.MonkeyPatch, texts: list[str], precision: str, **
                 seen.append((batch.rows.token, batch.rows.sequence, layers))
                 yield batch
 
-    monkeypatch.setattr(inputs, "TextSource", Recording)
+    monkeypatch.setattr(text_source, "TextSource", Recording)
     # Intervals and nulls stand beside the values, are not compared here, and would take most of the time.
-    monkeypatch.setattr(readings, "intervals", lambda measures, *_: [NONE] * len(measures))
+    monkeypatch.setattr(readings, "compute_intervals", lambda measures, *_: [NONE] * len(measures))
     monkeypatch.setattr(readings.Nulls, "value", lambda *_: math.nan)
     findings = isotrope.scan(text=texts, precision=precision, **options)
     joined = {layer: np.concatenate([layers[layer] for _, _, layers in seen]) for layer in findings.layers}
@@ -222,7 +222,7 @@ def test_every_number_of_every_layer_of_minilm(precision: str, monkeypatch: pyte
     check(recorded, precision)
 
 
-@pytest.mark.long
+@pytest.mark.validation
 @pytest.mark.parametrize("precision", ["fast", "exact"])
 def test_every_number_of_smollm2_whose_first_tokens_are_a_hundred_times_longer_than_the_others(
     precision: str, monkeypatch: pytest.MonkeyPatch
@@ -233,7 +233,7 @@ def test_every_number_of_smollm2_whose_first_tokens_are_a_hundred_times_longer_t
     check(recorded, precision)
 
 
-@pytest.mark.long
+@pytest.mark.validation
 @pytest.mark.parametrize("precision", ["fast", "exact"])
 def test_every_number_of_smollm2_whose_sentences_have_collapsed(
     precision: str, monkeypatch: pytest.MonkeyPatch

@@ -27,7 +27,7 @@ from isotrope.statistics import (
     Wanted,
     block,
 )
-from isotrope.statistics import summary as summary_module
+from isotrope.statistics import collection as collection_module
 
 _SIZE = 7
 _WANTED = Wanted(tokens=True, sequences=True, sample=_SIZE, seed=3)
@@ -285,7 +285,7 @@ def test_a_collection_refuses_one_bad_layer_before_it_changes_the_others() -> No
 
 
 def test_too_many_groups_are_refused_in_a_batch_and_in_a_sum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summary_module, "MOST_GROUPS", 5)
+    monkeypatch.setattr(collection_module, "MOST_GROUPS", 5)
     t = texts(1, [2, 3], 4)
 
     def of(*names: str) -> Collection:

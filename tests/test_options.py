@@ -22,7 +22,7 @@ from isotrope.errors import InputError
 from isotrope.finetuning.settings import Training
 from isotrope.options import ScanOptions, find_changes, list_options, option
 from isotrope.sources.input import Input
-from isotrope.studies.options import StudyOptions as AllStudyOptions
+from isotrope.studies.options import CommonOptions, StudySettings
 from isotrope.studies.run_all import STUDIES, all_studies
 
 #: What `isotrope.scan` takes besides the options.
@@ -115,17 +115,23 @@ def test_commands_share_the_defaults_of_functions(path: str, function: Callable[
     assert {name: command[name] for name in shared} == {name: known[name] for name in shared}
 
 
+def study_defaults() -> dict[str, Any]:
+    """The defaults of the arguments that every study takes."""
+    known = {field.name: field.default for field in fields(StudySettings)}
+    return {name: known[name] for name in CommonOptions.__annotations__}
+
+
 @pytest.mark.parametrize("name", [*STUDIES, "all"])
 def test_commands_of_studies_take_what_the_functions_take(name: str) -> None:
     function = all_studies if name == "all" else STUDIES[name][0]
-    command, known = command_defaults("study", name), defaults(function)
+    command, known = command_defaults("study", name), defaults(function) | study_defaults()
     assert command.keys() - {"json"} == known.keys() - {"progress", "say"}
     same = known.keys() - {"progress", "say", "output", "models", "others"}
     assert {key: command[key] for key in same} == {key: known[key] for key in same}
 
 
 def test_studies_share_the_defaults_of_options() -> None:
-    known = {f.name: f.default for f in fields(AllStudyOptions)}
+    known = {f.name: f.default for f in fields(StudySettings)}
     found = option_defaults(StudyOptions)
     shared = (known.keys() & found.keys()) - {"output", "models"}
     assert len(shared) == 8
@@ -163,7 +169,7 @@ from isotrope.engines.engine import Engine
 from isotrope.sources.input import Input
 with Engine().open(Input(vectors=np.eye(4))) as source:
     assert sum(len(batch.rows.sequence) for batch in source.batches()) == 4
-others = [f"isotrope.{name}" for name in ("sources.text", "sources.media", "repairs", "studies", "report")]
-print([name for name in sys.modules if name.startswith(tuple(others))])
+others = [f"isotrope.{name}." for name in ("sources.text", "sources.media", "repairs", "studies", "report")]
+print([name for name in sys.modules if f"{name}.".startswith(tuple(others))])
 """
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

@@ -44,6 +44,13 @@ def test_what_moved_says_where_it_is(module: str, name: str) -> None:
         assert getattr(import_module(home), new_name) is moved
 
 
+def test_a_moved_module_replaces_nothing() -> None:
+    import_module("isotrope.statistics.block")
+    from isotrope.statistics import block
+
+    assert block([[3.0, 4.0]]).norms.tolist() == [5.0]
+
+
 def test_other_names_of_a_moved_module_are_not_there() -> None:
     with pytest.raises(ImportError, match="cannot import name 'missing'"):
         exec("from isotrope.sources.text_rows import missing")

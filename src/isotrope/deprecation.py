@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from importlib.util import spec_from_loader
 from types import ModuleType
 from typing import Any
 
@@ -25,6 +22,9 @@ MOVED: dict[str, dict[str, str]] = {
     "isotrope.sources.token_weights": {"sif_weights": "sources.text.token_weights.sif_weights"},
     "isotrope.statistics.block": {"block": "statistics.usable_rows.block"},
 }
+
+#: Those among them that are packages now, which resolve moved names themselves.
+PACKAGES = {"isotrope.sources.corpora", "isotrope.sources.models"}
 
 
 def resolve_moved(module: str, name: str) -> Any:
@@ -53,21 +53,20 @@ def public_home(home: str, name: str) -> str:
     return "isotrope" if name in import_module("isotrope").__all__ else home
 
 
-class MovedModules(MetaPathFinder, Loader):
-    """Finds the modules of version 0.1 that are gone and that its documentation imported."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        return spec_from_loader(fullname, self) if fullname in MOVED else None
-
-    def exec_module(self, module: ModuleType) -> None:
-        def find(name: str) -> Any:
-            return resolve_moved(module.__name__, name)
-
-        module.__dict__["__getattr__"] = find
-
-
 def install() -> None:
-    """Let the import system find what has moved."""
-    sys.meta_path.append(MovedModules())
+    """Register the modules of version 0.1 that are gone; a name of them is found in its new place when it is used.
+
+    They are registered rather than found by a finder: the import system would set a found module as an attribute of
+    its package, where it would replace what has the same name (`isotrope.statistics.block`).
+    """
+    for name in MOVED.keys() - PACKAGES:
+        module = ModuleType(name)
+        module.__dict__["__getattr__"] = _make_resolver(name)
+        sys.modules.setdefault(name, module)
+
+
+def _make_resolver(module: str) -> Callable[[str], Any]:
+    def resolve(name: str) -> Any:
+        return resolve_moved(module, name)
+
+    return resolve

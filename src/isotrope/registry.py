@@ -1,14 +1,24 @@
-"""One small generic registry: add, get (with "did you mean ...?"), names."""
+"""One small generic registry, and the hint of an error about an unknown name."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
 from isotrope.errors import InputError
 
 T = TypeVar("T")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A part of an error sentence: " (did you mean 'text'?)", or nothing.
+
+    >>> did_you_mean("txet", ["text", "label"])
+    " (did you mean 'text'?)"
+    """
+    close = difflib.get_close_matches(name, known, n=3)
+    return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
 
 
 class Registry(Generic[T]):

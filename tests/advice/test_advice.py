@@ -76,7 +76,7 @@ def test_vectors_whose_answer_is_known(space, repaired_from: int | None, d: int,
         assert after.repairable is None or after.isoscore_share > 2 * before.isoscore_share
 
 
-@pytest.mark.long
+@pytest.mark.validation
 @pytest.mark.parametrize(("space", "repaired"), [(isotropic, False), (drift, True), (dominant, True), (outlier, True)])
 def test_many_rows_say_the_same(space, repaired: bool) -> None:  # type: ignore[no-untyped-def]
     assert (advise(vectors=space(20_000, 768, 0)).repair is not None) is repaired
@@ -216,7 +216,7 @@ def test_a_tokenizer_without_english_is_told(tmp_path: Path) -> None:
         advise(model=str(folder), text=russian)
 
 
-@pytest.mark.long
+@pytest.mark.validation
 @pytest.mark.parametrize(("layers", "repaired"), [(None, False), ("3", True)])
 @pytest.mark.parametrize(("n", "seed"), [(500, 1), (900, 2)])
 def test_the_advice_is_the_same_for_few_texts_and_many(layers: str | None, repaired: bool, n: int, seed: int) -> None:
@@ -224,7 +224,7 @@ def test_the_advice_is_the_same_for_few_texts_and_many(layers: str | None, repai
     assert (advise(text=texts, layers=layers, seed=seed).repair is not None) is repaired
 
 
-@pytest.mark.long
+@pytest.mark.validation
 def test_smollm2_becomes_an_embedder_by_the_advice_alone(tmp_path: Path) -> None:
     """STS-B from 36.9 to 67 and more, fitted on the sets' own sentences without their scores."""
     if not (DATA / "sts" / "sts-b-test.csv").exists():

@@ -185,7 +185,7 @@ def test_few_false_alarms(kind: str) -> None:
     assert alarms(alike, kind, 50, 200) <= 20  # of 10 expected
 
 
-@pytest.mark.long
+@pytest.mark.validation
 @pytest.mark.parametrize("n", [12, 30, 100, 400])
 @pytest.mark.parametrize("draw", [alike, tied, skewed, cosines])
 @pytest.mark.parametrize("kind", CORRELATIONS)
@@ -212,7 +212,7 @@ def test_p_value_of_pearson_is_near_that_of_williams(effect: float) -> None:
     assert found.p == pytest.approx(2 * stats.t.sf(abs(t), n - 3), abs=0.03)
 
 
-@pytest.mark.long
+@pytest.mark.validation
 def test_false_alarms_among_many_comparisons() -> None:
     """Five repairs on six sets: any "significant" at all is a false alarm."""
     rng = np.random.default_rng(8)
@@ -227,7 +227,7 @@ def test_false_alarms_among_many_comparisons() -> None:
     assert found <= 21  # 7 in 100
 
 
-@pytest.mark.long
+@pytest.mark.validation
 @pytest.mark.parametrize("n", [10, 50, 300])
 def test_false_alarms_of_means(n: int) -> None:
     """Values of queries such as nDCG: many zeros and ones, and a long tail between."""
@@ -241,7 +241,7 @@ def test_false_alarms_of_means(n: int) -> None:
     assert found <= 70
 
 
-@pytest.mark.long
+@pytest.mark.validation
 @pytest.mark.parametrize("kind", CORRELATIONS)
 def test_intervals_hold_the_truth(kind: str) -> None:
     """In 93 to 97 of 100 trials or more: scores of one system, and differences of two that are equally good."""

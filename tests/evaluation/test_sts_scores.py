@@ -12,7 +12,7 @@ from testkit.paths import SHARED_DATA
 DATA = SHARED_DATA
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.validation,
     pytest.mark.skipif(
         not (DATA / "sts").is_dir(), reason=f"there is no {DATA / 'sts'}; set ISOTROPE_DATA to the folder of the sets."
     ),

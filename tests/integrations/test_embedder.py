@@ -303,7 +303,7 @@ def test_blocks_that_are_not_needed_are_left_away(small: Callable[[str], Path], 
     assert sizes["1"] == sizes["-1"] if shared else sizes["1"] < sizes["-1"]
 
 
-@pytest.mark.long
+@pytest.mark.validation
 def test_a_gguf_file_becomes_an_embedder(tmp_path: Path) -> None:
     file, lines = smollm2_file(), ENGLISH[:48]
     weights = sif_weights(Input(model=file).load(), open_corpus(ENGLISH))

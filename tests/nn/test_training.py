@@ -56,7 +56,10 @@ class Alphas(TrainerCallback):  # type: ignore[misc]
 @pytest.mark.long
 @pytest.mark.parametrize(
     "family",
-    ["roberta", "bert", "albert", "distilbert", "mpnet"],
+    [
+        "roberta",
+        *(pytest.param(name, marks=pytest.mark.validation) for name in ("bert", "albert", "distilbert", "mpnet")),
+    ],
 )
 def test_200_steps_on_rte(family: str, tmp_path: Path) -> None:
     """No NaN, α moves, and the training rows are learned: RoBERTa included, which its authors had to leave out."""

@@ -90,7 +90,7 @@ def test_intervals_hold_what_other_points_give() -> None:
     assert not dishonest(coverage("clustered", "product", FEW), LEAST_OF_FEW)
 
 
-@pytest.mark.long
+@pytest.mark.validation
 @pytest.mark.parametrize("kind", ["product", "additive"])
 @pytest.mark.parametrize("space", SPACES)
 def test_intervals_hold_what_other_points_give_many_times(space: str, kind: Kind) -> None:

@@ -180,7 +180,7 @@ def test_intervals_of_moments_hold_the_truth(space: str) -> None:
     assert_honest(coverage("moments", *MOMENTS[space]), LEAST_OF_FEW)
 
 
-@pytest.mark.long
+@pytest.mark.validation
 @pytest.mark.parametrize("space", MOMENTS)
 def test_intervals_of_moments_hold_the_truth_many_times(space: str) -> None:
     assert_honest(coverage("moments", *MOMENTS[space], times=400), LEAST_OF_MANY)
@@ -203,7 +203,7 @@ def test_intervals_of_heavy_tails_hold_the_truth_or_are_not_stated(space: str) -
     assert_honest(coverage("moments", HEAVY[space]), LEAST_OF_FEW)
 
 
-@pytest.mark.long
+@pytest.mark.validation
 @pytest.mark.parametrize("space", HEAVY)
 def test_intervals_of_heavy_tails_hold_the_truth_or_are_not_stated_many_times(space: str) -> None:
     assert_honest(coverage("moments", HEAVY[space], times=400), LEAST_OF_MANY)
@@ -305,7 +305,7 @@ def test_intervals_of_tokens_hold_the_truth(space: str) -> None:
     assert_honest(coverage("tokens", *TOKENS[space]), LEAST_OF_FEW)
 
 
-@pytest.mark.long
+@pytest.mark.validation
 @pytest.mark.parametrize("space", TOKENS)
 def test_intervals_of_tokens_hold_the_truth_many_times(space: str) -> None:
     assert_honest(coverage("tokens", *TOKENS[space], times=300), LEAST_OF_MANY)
@@ -351,7 +351,7 @@ def test_intervals_of_sequences_hold_the_truth(need: str, shape: str) -> None:
     assert_honest(coverage(need, sequences(need, *made), size), LEAST_OF_FEW)
 
 
-@pytest.mark.long
+@pytest.mark.validation
 @pytest.mark.parametrize("need", ["sequences", "spectra"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_intervals_of_sequences_hold_the_truth_many_times(need: str, shape: str) -> None:

@@ -102,7 +102,7 @@ def test_intervals_hold_what_they_are_about(space: str) -> None:
     assert_honest(coverage(SPACES[space], FEW), LEAST_OF_FEW)
 
 
-@pytest.mark.long
+@pytest.mark.validation
 @pytest.mark.parametrize("space", MORE)
 def test_intervals_hold_what_they_are_about_many_times(space: str) -> None:
     assert_honest(coverage(MORE[space], 300), LEAST_OF_MANY)

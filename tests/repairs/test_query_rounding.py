@@ -112,6 +112,6 @@ def test_defaults_keep_the_top_ten_of_minilm() -> None:
     assert SoftDecay().fit(rows).left_alone_ == 1  # what a layer norm leaves of one direction
 
 
-@pytest.mark.long
+@pytest.mark.validation
 def test_defaults_keep_the_top_ten_of_smollm2() -> None:
     refuse_loss(encoded(sentences(400), model=str(smollm2_file())), SoftDecay())

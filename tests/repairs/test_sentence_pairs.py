@@ -73,7 +73,7 @@ def test_scores_of_minilm(stsb: tuple[np.ndarray, np.ndarray], repair: Repair | 
     assert score(repaired, scores) == pytest.approx(expected, abs=0.1)
 
 
-@pytest.mark.long
+@pytest.mark.validation
 def test_scores_of_smollm2(pairs: tuple[list[str], np.ndarray]) -> None:
     texts, scores = pairs
     first, last = pooled(texts, layers=[1, -1], model=str(smollm2_file()))

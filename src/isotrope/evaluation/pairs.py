@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.sources.corpora.columns import did_you_mean
+from isotrope.registry import did_you_mean
 from isotrope.sources.corpora.datasets import dataset_rows, load_split
 from isotrope.storage.regular_files import check_regular
 

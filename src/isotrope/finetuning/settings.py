@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from isotrope.errors import InputError
 from isotrope.options import option
-from isotrope.sources.corpora.columns import did_you_mean
+from isotrope.registry import did_you_mean
 
 _PANEL = "Training"
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from isotrope.errors import InputError
 from isotrope.evaluation.metrics import CORRELATIONS, Correlation, Mean, Vector
-from isotrope.sources.corpora.columns import did_you_mean
+from isotrope.registry import did_you_mean
 from isotrope.sources.corpora.datasets import dataset_rows, load_split
 from isotrope.storage.regular_files import check_regular
 

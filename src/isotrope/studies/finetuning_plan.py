@@ -11,7 +11,7 @@ from isotrope.finetuning.settings import Training
 from isotrope.finetuning.tasks import TaskData, find_glue_folder, read_tasks
 from isotrope.readings.cost import format_duration
 from isotrope.sources.models.load import Loaded
-from isotrope.studies.options import StudyOptions
+from isotrope.studies.options import StudySettings
 
 #: How a quick study fine-tunes: on the task with the shortest texts, on few of its rows, once.
 _QUICK_TASKS, _QUICK_ROWS, _QUICK_EPOCHS = ("cola",), 300, 1
@@ -27,7 +27,7 @@ class FineTuning:
     @classmethod
     def from_options(
         cls,
-        options: StudyOptions,
+        options: StudySettings,
         tasks: Sequence[str] | None,
         train_rows: int | None,
         epochs: int = Training.epochs,
@@ -52,7 +52,7 @@ class FineTuning:
         """The settings that must not change when a study is resumed."""
         return {"tasks": self.names, "training": asdict(self.training)}
 
-    def announce(self, options: StudyOptions, load: Callable[[str], Loaded], times: Mapping[str, float]) -> None:
+    def announce(self, options: StudySettings, load: Callable[[str], Loaded], times: Mapping[str, float]) -> None:
         """Estimate how long fine-tuning takes, and say so; `times` is how often each model is trained on all tasks."""
         if options.say is None or options.resume or not self.data:
             return

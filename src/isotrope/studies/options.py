@@ -33,7 +33,7 @@ QUICK_TEXTS = 1_000
 
 
 class CommonOptions(TypedDict, total=False):
-    """The keyword arguments that every study takes; `StudyOptions` documents them and holds their defaults."""
+    """The keyword arguments that every study takes; `StudySettings` documents them and holds their defaults."""
 
     models: Sequence[str | Path]
     text: str | Path | Sequence[str] | None
@@ -56,7 +56,7 @@ def to_file_name(name: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyOptions:
+class StudySettings:
     """The options of a study.
 
     Args:

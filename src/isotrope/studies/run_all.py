@@ -14,7 +14,7 @@ from isotrope.storage.locks import hold_lock
 from isotrope.studies.anisotropy import anisotropy
 from isotrope.studies.latent_geometry import latent_geometry
 from isotrope.studies.norm_variance import norm_variance
-from isotrope.studies.options import CommonOptions, StudyOptions
+from isotrope.studies.options import CommonOptions, StudySettings
 from isotrope.studies.page import format_page
 from isotrope.studies.result import Study
 from isotrope.studies.uniformity import uniformity
@@ -49,7 +49,7 @@ def all_studies(
         train_rows: the most training rows of a task.
         common: the options of every study, see `isotrope.studies.options.Options`.
     """
-    options = StudyOptions(output=output, data=data, **common)
+    options = StudySettings(output=output, data=data, **common)
     studies = []
     with hold_lock(options.folder):
         for name, (run, fine_tunes) in STUDIES.items():
@@ -66,7 +66,7 @@ def all_studies(
     return studies
 
 
-def _has_authors_files(options: StudyOptions) -> bool:
+def _has_authors_files(options: StudySettings) -> bool:
     try:
         return (options.data_folder("latent_geometry") / "alt_model_metrics.csv").is_file()
     except InputError:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from isotrope.errors import InputError
-from isotrope.sources import input as inputs
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
+from isotrope.sources.models import load as load_module
 from isotrope.sources.text.encoder import Encoder, encode
 from testkit.models import save_model, texts
 
@@ -61,8 +61,8 @@ def test_several_layers_are_averaged(bert: Path) -> None:
 
 def test_the_model_is_loaded_once(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loads = []
-    load = inputs.load
-    monkeypatch.setattr(inputs, "load", lambda *a, **k: loads.append(a) or load(*a, **k))
+    load = load_module.load
+    monkeypatch.setattr(load_module, "load", lambda *a, **k: loads.append(a) or load(*a, **k))
     encoder = Encoder(Input(model=bert))
     assert len(encoder(texts(5))) == 5
     assert len(encoder(texts(7, seed=1))) == 7

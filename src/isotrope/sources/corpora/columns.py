@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeAlias
 
 from isotrope.errors import InputError
+from isotrope.registry import did_you_mean
 from isotrope.sources.groups import shorten_label
 
 #: A row's number, counted from 1, and the row: a string, a mapping from column to value, or None.
@@ -18,16 +18,6 @@ Cell: TypeAlias = tuple[str | None, str | None]
 DEFAULTS = ("text", "sentence")
 WITH_COLUMNS = "JSON Lines, JSON, CSV, TSV, Parquet and Arrow files and Hugging Face datasets"
 HEAD = 100  # rows that are looked at to learn which columns there are and which hold text
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A part of an error sentence: " (did you mean 'text'?)", or nothing.
-
-    >>> did_you_mean("txet", ["text", "label"])
-    " (did you mean 'text'?)"
-    """
-    close = difflib.get_close_matches(name, known, n=3)
-    return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
 
 
 def is_string(value: Any) -> bool:

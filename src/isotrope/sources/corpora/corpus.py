@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from isotrope.errors import InputError
-from isotrope.sources.corpora.columns import WITH_COLUMNS, Cell, choose_column, did_you_mean, text_cells
+from isotrope.registry import did_you_mean
+from isotrope.sources.corpora.columns import WITH_COLUMNS, Cell, choose_column, text_cells
 from isotrope.sources.corpora.datasets import dataset_columns, dataset_rows, load_split
 from isotrope.sources.corpora.files import TABLES, TEXT_SUFFIXES, folder_files, format_of, read_files, suffix_of
 from isotrope.sources.corpora.lines import (

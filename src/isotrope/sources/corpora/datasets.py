@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError, MissingExtra
-from isotrope.sources.corpora.columns import Row, did_you_mean, head_columns, is_string
+from isotrope.registry import did_you_mean
+from isotrope.sources.corpora.columns import Row, head_columns, is_string
 from isotrope.sources.models.hub import hub_answers
 
 STRINGS = ("string", "large_string")

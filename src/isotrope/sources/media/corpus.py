@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from isotrope.errors import InputError
-from isotrope.sources.corpora.columns import did_you_mean
+from isotrope.registry import did_you_mean
 from isotrope.sources.corpora.corpus import HUB_ID, SAVED
 from isotrope.sources.corpora.datasets import dataset_rows, load_split
 from isotrope.sources.corpora.files import arrow_errors, plain_rows, walk

@@ -39,7 +39,7 @@ from isotrope.studies.latent_geometry.published_models import (
     repeat_regressions,
     repeat_table_2,
 )
-from isotrope.studies.options import CommonOptions, StudyOptions, to_file_name
+from isotrope.studies.options import CommonOptions, StudySettings, to_file_name
 from isotrope.studies.representative_sample import SEQUENCES, TextSample, draw_samples, split_sequences
 from isotrope.studies.result import Claim, Study, Table
 from isotrope.studies.runner import Experiment, Results, load_part, run_study
@@ -66,7 +66,7 @@ DrawSamples: TypeAlias = Callable[[], list[TextSample]]
 class _Protocol:
     """What the experiments of one study share: options, samples of the text, models and fine-tuning."""
 
-    options: StudyOptions
+    options: StudySettings
     samples: DrawSamples
     load: Callable[[str], Loaded]
     foreign: str | None
@@ -117,7 +117,7 @@ def latent_geometry(
     References:
         Marbut, Chandler and Wheeler, Exploring the Latent Geometry of Transformer Models.
     """
-    options = StudyOptions(output=output, data=data, **common)
+    options = StudySettings(output=output, data=data, **common)
     shares = sort_levels(levels if levels is not None else _QUICK_LEVELS if options.quick else LEVELS)
     if seeds < 1 or not shares:
         raise InputError(f"got {seeds} seeds and {len(shares)} levels, expected at least one of each.")
@@ -185,7 +185,7 @@ def _announce(protocol: _Protocol, cases: dict[str, list[Case]]) -> None:
     protocol.plan.announce(options, protocol.load, times)
 
 
-def _draw_samples(options: StudyOptions) -> list[TextSample]:
+def _draw_samples(options: StudySettings) -> list[TextSample]:
     """Draw ten samples of the sequences of the text; without a text, of WikiText-2 if the data has it."""
     root, text = options.data_root, options.text
     if text is None and root is not None and (Path(root) / CORPUS).is_file():

@@ -35,7 +35,7 @@ from isotrope.studies.norm_variance.token_tables import (
     tabulate_token_counts,
     tabulate_variation,
 )
-from isotrope.studies.options import CommonOptions, StudyOptions, layer_readings
+from isotrope.studies.options import CommonOptions, StudySettings, layer_readings
 from isotrope.studies.result import Study, Table
 from isotrope.studies.runner import Experiment, Results, run_study
 
@@ -65,7 +65,7 @@ def norm_variance(*, output: str | Path, texts: int | None = None, **common: Unp
     References:
         Yamagiwa and Shimodaira 2024, Norm of Mean Contextualized Embeddings Determines their Variance.
     """
-    options = StudyOptions(output=output, texts=texts, **common)
+    options = StudySettings(output=output, texts=texts, **common)
     experiments = [
         Experiment(f"{model} {name}", partial(run, options, model))
         for model in options.names
@@ -76,11 +76,11 @@ def norm_variance(*, output: str | Path, texts: int | None = None, **common: Unp
     return run_study("norm-variance", PAPER, experiments, options, prepare=prepare)
 
 
-def _scan(options: StudyOptions, model: str) -> Findings:
+def _scan(options: StudySettings, model: str) -> Findings:
     return options.scan(model, options.source(model), _MEASURES)
 
 
-def _measure_layers(options: StudyOptions, model: str) -> Results:
+def _measure_layers(options: StudySettings, model: str) -> Results:
     """Figs. 4 to 6 and 18 to 20: the trade-off and the decomposition by layer."""
     import pandas as pd
 
@@ -109,7 +109,7 @@ def _measure_layers(options: StudyOptions, model: str) -> Results:
     )
 
 
-def _measure_frequency(options: StudyOptions, model: str) -> Results:
+def _measure_frequency(options: StudySettings, model: str) -> Results:
     """Figs. 7, 11 to 13 and 17: slopes and R² of Q, M and V on log10 of frequency, and of their logarithms."""
     import pandas as pd
 
@@ -155,7 +155,7 @@ def _count_log_frequencies(n: Any) -> pd.DataFrame:
     return frame
 
 
-def _compare_filters(options: StudyOptions, model: str) -> Results:
+def _compare_filters(options: StudySettings, model: str) -> Results:
     """Whether the trade-off depends on which types are counted."""
     findings = _scan(options, model)
     title = f"C.V. of Q, slope and R² of V on M over types chosen otherwise, {model}: {', '.join(FILTERS)}"
@@ -163,7 +163,7 @@ def _compare_filters(options: StudyOptions, model: str) -> Results:
     return Results([Table("filters", title, frame)], (), [make_slopes_figure(frame, "filters", "types", "slope")])
 
 
-def _compare_sizes(options: StudyOptions, model: str) -> Results:
+def _compare_sizes(options: StudySettings, model: str) -> Results:
     """Whether the trade-off depends on how much text there is."""
     import pandas as pd
 
@@ -186,7 +186,7 @@ def _compare_sizes(options: StudyOptions, model: str) -> Results:
     return Results([Table("sizes", f"The trade-off over a part of the texts, {model}", frame)], (), [figure])
 
 
-def _measure_words(options: StudyOptions, model: str) -> Results:
+def _measure_words(options: StudySettings, model: str) -> Results:
     """Fig. 22: what averaging the tokens of a word does to Q, M and V."""
     reading = options.input(model)
     source = WordSource(reading.open())  # type: ignore[arg-type]
@@ -196,7 +196,7 @@ def _measure_words(options: StudyOptions, model: str) -> Results:
     return Results([Table("words", title, frame)], judge_words(frame), [make_words_figure(frame)])
 
 
-def _measure_post_norm(options: StudyOptions, model: str) -> Results:
+def _measure_post_norm(options: StudySettings, model: str) -> Results:
     """Appendix I: Q against ‖γ‖² + ‖β‖², and whether its C.V. falls with 1/√n₀."""
     findings = _scan(options, model)
     norms = find_layer_norms(options.input(model).load())

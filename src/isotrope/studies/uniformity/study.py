@@ -23,7 +23,7 @@ from isotrope.sources import EMBEDDED
 from isotrope.sources.text.encoder import Encoder
 from isotrope.studies.figures import run_figures
 from isotrope.studies.finetuning_plan import FineTuning
-from isotrope.studies.options import CommonOptions, StudyOptions, layer_readings
+from isotrope.studies.options import CommonOptions, StudySettings, layer_readings
 from isotrope.studies.result import Claim, Study, Table
 from isotrope.studies.runner import Experiment, Results, run_study
 from isotrope.studies.uniformity import training
@@ -95,7 +95,7 @@ def uniformity(
     References:
         Yan et al. 2022, Addressing Token Uniformity in Transformers via Singular Value Transformation.
     """
-    options = StudyOptions(output=output, data=data, texts=texts, **common)
+    options = StudySettings(output=output, data=data, texts=texts, **common)
     if seeds < 1:
         raise InputError(f"got {seeds} seeds, expected at least one.")
     plan = FineTuning.from_options(options, tasks, train_rows, epochs, learning_rate)
@@ -110,7 +110,7 @@ def uniformity(
     return run_study("uniformity", PAPER, experiments, options, settings, partial(_announce, options, plan, seeds))
 
 
-def _list_experiments(options: StudyOptions, plan: FineTuning, seeds: int, model: str) -> list[Experiment]:
+def _list_experiments(options: StudySettings, plan: FineTuning, seeds: int, model: str) -> list[Experiment]:
     """The experiments with one model that the data allow."""
     runs: dict[str, Callable[[], Results]] = {
         "layers": partial(_measure_layers, options, model),
@@ -133,14 +133,14 @@ def _list_experiments(options: StudyOptions, plan: FineTuning, seeds: int, model
     return [Experiment(f"{model} {name}", run) for name, run in runs.items()]
 
 
-def _announce(options: StudyOptions, plan: FineTuning, seeds: int) -> None:
+def _announce(options: StudySettings, plan: FineTuning, seeds: int) -> None:
     """Say how long reading, measuring and fine-tuning will take."""
     options.announce(",".join(_BY_LAYER), 5.0)  # once whole, and with parts disabled
     times = training.count_runs(options) * (1 if options.quick else seeds) + 2
     plan.announce(options, lambda model: options.input(model).load(), dict.fromkeys(options.names, times))
 
 
-def _measure_layers(options: StudyOptions, model: str) -> Results:
+def _measure_layers(options: StudySettings, model: str) -> Results:
     """Figs. 1 to 3, 5 and 8 to 13: spectra and uniformity by layer."""
     import pandas as pd
 
@@ -160,7 +160,7 @@ def _measure_layers(options: StudyOptions, model: str) -> Results:
     return Results(tables, judge_depth(model, frame), run_figures(options.run_folder(model), RUN_FIGURES))
 
 
-def _measure_bound(options: StudyOptions, model: str) -> Results:
+def _measure_bound(options: StudySettings, model: str) -> Results:
     """The theorem's bound, with its measured slack, by layer."""
     import pandas as pd
 
@@ -175,18 +175,18 @@ def _measure_bound(options: StudyOptions, model: str) -> Results:
     return Results([Table("bound", title, frame)], judge_bound(frame), [make_bound_figure(frame)])
 
 
-def _list_sets(options: StudyOptions) -> list[str] | None:
+def _list_sets(options: StudySettings) -> list[str] | None:
     return ["sts-b"] if options.quick else None
 
 
-def _list_repairs(options: StudyOptions) -> list[str]:
+def _list_repairs(options: StudySettings) -> list[str]:
     if options.quick:
         return [WHITENING, FIXED]
     softdecay = (f"softdecay:alpha={alpha:g}:form=paper" for alpha in ALPHAS)
     return [WHITENING, "whitening:dimensions=256", "flow", *softdecay]
 
 
-def _score_sts(options: StudyOptions, model: str, protocol: str) -> Results:
+def _score_sts(options: StudySettings, model: str, protocol: str) -> Results:
     """Table 1 by one protocol, with the printed numbers if the model is the same."""
     import pandas as pd
 
@@ -231,7 +231,7 @@ def _relative_gain(scores: pd.DataFrame) -> pd.Series[float]:
     return gained
 
 
-def _measure_repairs(options: StudyOptions, model: str) -> Results:
+def _measure_repairs(options: StudySettings, model: str) -> Results:
     """Table 4 and Fig. 6: uniformity before and after, and how much of the neighbourhoods is lost."""
     import pandas as pd
 
@@ -253,11 +253,11 @@ def _measure_repairs(options: StudyOptions, model: str) -> Results:
     return Results([Table("repaired", title, pd.DataFrame(rows))])
 
 
-def _make_encoder(options: StudyOptions, model: str) -> Encoder:
+def _make_encoder(options: StudySettings, model: str) -> Encoder:
     return Encoder(options.input(model, layers=LAYERS["paper"], pooling="mean"))
 
 
-def _project_pairs(options: StudyOptions, model: str) -> Results:
+def _project_pairs(options: StudySettings, model: str) -> Results:
     """Figs. 4 and 7: sentence pairs on a plane, raw and repaired."""
     import pandas as pd
 
