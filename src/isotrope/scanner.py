@@ -22,7 +22,6 @@ from isotrope.pipeline import (
     describe_settings,
     resolve_measures,
 )
-from isotrope.report import add_report
 from isotrope.runs import checkpoint as checkpoints
 from isotrope.runs.retention import check_keep, select_statistics
 from isotrope.runs.run import Run
@@ -199,6 +198,8 @@ def _add_report(
     run: Run, findings: Findings, keep: str, progress: Progress, statistics: SavedStatistics | None = None
 ) -> Findings:
     """Add the report to a finished run; then remove the statistics if none are to be kept."""
+    from isotrope.report import add_report  # needed only with a run folder
+
     add_report(run, findings, statistics=statistics, progress=progress)
     if keep == "none":
         run.drop_statistics()

@@ -45,10 +45,10 @@ def maximum(hidden: Any, mask: Any) -> Any:
 
 def by_position(hidden: Any, mask: Any) -> Any:
     """Average of the tokens that count, the first once, the second twice and so on (Muennighoff 2022, SGPT)."""
-    return weighted_mean(hidden, mask.int().cumsum(1) * mask)
+    return compute_weighted_mean(hidden, mask.int().cumsum(1) * mask)
 
 
-def weighted_mean(hidden: Any, weights: Any) -> Any:
+def compute_weighted_mean(hidden: Any, weights: Any) -> Any:
     """Average of tokens by their weights (b, t), zero where they do not count."""
     import torch
 

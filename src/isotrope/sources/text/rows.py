@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from isotrope.layers import Layer
 from isotrope.sources.batch import Rows
 from isotrope.sources.groups import Groups
-from isotrope.sources.text.pooling import Pooling, weighted_mean
+from isotrope.sources.text.pooling import Pooling, compute_weighted_mean
 from isotrope.sources.text.token_weights import TokenWeights
 from isotrope.sources.text.tokenize import EncodedText
 
@@ -61,7 +61,7 @@ def pool_rows(
     some = np.flatnonzero(counted.any(axis=1))
     pool, mask = pooling.pool, counted[some]
     if weights is not None:
-        pool, mask = weighted_mean, weights.values[np.where(mask, ids[some], 0)] * mask
+        pool, mask = compute_weighted_mean, weights.values[np.where(mask, ids[some], 0)] * mask
     layers = {}
     for label, state in hidden.items():
         index, inner = (torch.from_numpy(part).to(state.device) for part in (some, mask))
