@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from isotrope.errors import InputError
+from isotrope.errors import InputError, StoreError
 from isotrope.repairs import (
     AllButTheTop,
     Centering,
@@ -127,3 +128,26 @@ def test_a_repair_saved_by_the_first_version_still_loads_and_applies(tmp_path: P
     np.testing.assert_array_equal(old.transform(UNIT), expected)
     assert apply_to_file(old, ArraySource(5 * UNIT), tmp_path / "out.npy") == 1_500
     assert old.partial_fit(UNIT).transform(UNIT).shape == UNIT.shape
+
+
+@pytest.mark.parametrize(
+    ("repair", "damage"),
+    [
+        (ClusterIsotropy(), {"lengths": {"{}": 1}}),
+        (ClusterIsotropy(), {"lengths": {"rows": "many"}}),
+        (Whitening(), {"lengths": {"{}": 1}}),
+        (Whitening(), {"lengths": [1]}),
+        (ClusterIsotropy(), {"spread": "wide"}),
+        (ClusterIsotropy(), {"spread": None}),
+    ],
+    ids=repr,
+)
+def test_damaged_facts_of_the_fit_are_refused_when_loaded(repair: Any, damage: dict[str, Any], tmp_path: Path) -> None:
+    repair.fit(np.random.default_rng(0).normal(size=(200, 4))).save(tmp_path / "r")
+    config = json.loads((tmp_path / "r" / saved.CONFIG).read_text())
+    config["fitted_on"] |= damage
+    del config["checksum"]
+    config["checksum"] = saved._checksum(config, tmp_path / "r" / saved.ARRAYS)
+    (tmp_path / "r" / saved.CONFIG).write_text(json.dumps(config))
+    with pytest.raises(StoreError, match="fit and save it again"):
+        load_repair(tmp_path / "r")

@@ -22,6 +22,9 @@ UNIT = 0.01
 #: each standard deviation of the logarithms of the fit's own lengths.
 _BEYOND, _BEYOND_SPREAD = 0.1, 2.0
 
+#: The logarithm of the largest factor: the exponential of a larger one is no number.
+_LARGEST_LOG = 700.0
+
 #: How far from the mean of the fit another mean may lie, in root mean square distances of the rows from their mean.
 _APART = 2.0
 
@@ -66,8 +69,15 @@ class Lengths:
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any] | None) -> Lengths:
-        """What `to_dict` returned."""
-        return cls(**facts) if facts else cls()
+        """What `to_dict` returned; a TypeError where it is something else."""
+        if not facts:
+            return cls()
+        if any(type(value) not in (int, float) or not math.isfinite(value) for value in facts.values()):
+            raise TypeError(f"lengths are {facts!r}")
+        found = cls(**facts)
+        if found.rows < 1 or not 0 < found.least <= found.greatest or found.scatter_log < 0:
+            raise TypeError(f"lengths are {facts!r}")
+        return found
 
     def to_dict(self) -> dict[str, Any] | None:
         """Plain data, None where there are no lengths."""
@@ -96,7 +106,8 @@ class Lengths:
 
         The more the lengths differ, the further beyond: the next rows may well be longer than any so far.
         """
-        factor = math.exp(_BEYOND + _BEYOND_SPREAD * math.sqrt(self.scatter_log / max(self.rows, 1)))
+        spread = math.sqrt(self.scatter_log / max(self.rows, 1))
+        factor = math.exp(min(_BEYOND + _BEYOND_SPREAD * spread, _LARGEST_LOG))
         return self.least / factor, self.greatest * factor
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
@@ -139,6 +140,8 @@ class RowRepair(Repair, Generic[M]):
         self._map = self._kind.from_arrays(arrays)
         self._fitted_on = dict(fitted_on)
         self._centre = arrays.get(_CENTRE)
+        if Lengths.from_dict(fitted_on.get("lengths")).rows and not 0 <= fitted_on["spread"] < math.inf:
+            raise TypeError(f"the spread is {fitted_on['spread']!r}")
 
 
 def _find_storage(X: Any, sources: list[dict[str, Any]]) -> str:
