@@ -52,7 +52,7 @@ def blocks(graph: Any) -> Iterator[GraphBlocks]:
     ...     helper.make_node("Relu", ["z"], ["out"], name="/norm/Relu"),
     ... ]
     >>> list(blocks(helper.make_graph(nodes, "small", [], [])))
-    [Blocks(enter=['x'], leave=[['y'], ['z']])]
+    [GraphBlocks(enter=['x'], leave=[['y'], ['z']])]
     """
     numbers: dict[str, set[int]] = {}
     for node in graph.node:
