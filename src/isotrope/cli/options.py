@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar, get_origin, get_type_hints
 
 import typer
@@ -63,6 +64,15 @@ ENGINE = OptionGroup(Engine)
 
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Rows: TypeAlias = Annotated[str | None, typer.Argument(help="Vectors, a text, or a model; found out from its kind.")]
+
+#: What evaluations without training have in common.
+RepairNames: TypeAlias = Annotated[
+    str, typer.Option(help="softdecay, softdecay:alpha=-0.2, whitening:strength=0.5, folders; with commas between.")
+]
+ResamplingSeed: TypeAlias = Annotated[int, typer.Option(help="Of resamples and swaps.")]
+ResultFile: TypeAlias = Annotated[
+    Path | None, typer.Option("--output", "-o", help="File to write, .json or .csv.", show_default=False)
+]
 
 #: What options on the rows of one space say differently from those of a scan.
 _SPACE: dict[str, dict[str, Any]] = {

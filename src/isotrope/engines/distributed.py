@@ -64,10 +64,6 @@ def merge_ranks(statistic: S, group: Any = None) -> S:
     return result
 
 
-#: The name that version 0.1 documented.
-merged = merge_ranks
-
-
 def _sum(one: S | MergeError, other: S | MergeError) -> S | MergeError:
     """The sum, or the first reason why there is none."""
     for part in (one, other):

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isotrope.cli.evaluate.text import describe_change, describe_fit_texts, format_change, format_points
-from isotrope.cli.options import ENGINE, ROWS, Json, Keywords, derive_options, make_evaluation_options, parse_names
+from isotrope.cli.options import (
+    ENGINE,
+    ROWS,
+    Json,
+    Keywords,
+    RepairNames,
+    ResamplingSeed,
+    ResultFile,
+    derive_options,
+    make_evaluation_options,
+    parse_names,
+)
 
 if TYPE_CHECKING:
     from isotrope.evaluation.result import RetrievalEvaluation
@@ -31,9 +42,7 @@ def retrieval(
     engine: Annotated[Keywords, ENGINE],
     data: Annotated[Path, typer.Option(help="Folder with corpus.jsonl, queries.jsonl and qrels, as of BEIR.")],
     split: Annotated[str, typer.Option(help="Which judgements: the name of a file in qrels.")] = "test",
-    repair: Annotated[
-        str, typer.Option(help="softdecay, softdecay:alpha=-0.2, whitening:strength=0.5, folders; with commas between.")
-    ] = "none",
+    repair: RepairNames = "none",
     fit_text: Annotated[
         str, typer.Option(help="Text that repairs are fitted on: a file, or own, the documents.")
     ] = "own",
@@ -41,10 +50,8 @@ def retrieval(
     document_prompt: Annotated[
         str, typer.Option(help="Before each document, e.g. 'passage: '.", rich_help_panel=ROWS)
     ] = "",
-    seed: Annotated[int, typer.Option(help="Of resamples and swaps.")] = 0,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write, .json or .csv.", show_default=False)
-    ] = None,
+    seed: ResamplingSeed = 0,
+    output: ResultFile = None,
     json: Json = False,
 ) -> None:
     """Search documents by cosine for the answers to queries, and say whether repairs help."""

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isotrope.cli.evaluate.text import describe_change, describe_fit_texts, format_change, format_points
-from isotrope.cli.options import ENGINE, Json, Keywords, derive_options, make_evaluation_options, parse_names
+from isotrope.cli.options import (
+    ENGINE,
+    Json,
+    Keywords,
+    RepairNames,
+    ResamplingSeed,
+    ResultFile,
+    derive_options,
+    make_evaluation_options,
+    parse_names,
+)
 
 if TYPE_CHECKING:
     from isotrope.evaluation.result import StsEvaluation
@@ -30,19 +40,15 @@ def sts(
     sets: Annotated[
         str | None, typer.Option(help="sts-b, sickr, sts12 to sts16, sts12.MSRpar.", show_default="all there are")
     ] = None,
-    repair: Annotated[
-        str, typer.Option(help="softdecay, softdecay:alpha=-0.2, whitening:strength=0.5, folders; with commas between.")
-    ] = "none",
+    repair: RepairNames = "none",
     fit_text: Annotated[
         str, typer.Option(help="Text that repairs are fitted on: a file, or own, each set's sentences.")
     ] = "own",
     protocol: Annotated[
         str, typer.Option(help="concatenated (all pairs of a set at once) or paper (mean over a year's subsets).")
     ] = "concatenated",
-    seed: Annotated[int, typer.Option(help="Of resamples and swaps.")] = 0,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write, .json or .csv.", show_default=False)
-    ] = None,
+    seed: ResamplingSeed = 0,
+    output: ResultFile = None,
     json: Json = False,
 ) -> None:
     """Correlate cosines of sentence pairs with what people said, and say whether repairs help."""
