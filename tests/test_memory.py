@@ -57,6 +57,9 @@ def test_ten_times_the_rows(width: int, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_checkpoints_take_no_more(tmp_path: Path) -> None:
     often = ["--checkpoint-every", "0", "--batch-size", "4000", "-o"]
-    small = _peak(tmp_path, 40_000, 32, *often, str(tmp_path / "a"))
-    large = _peak(tmp_path, 160_000, 32, *often, str(tmp_path / "b"))
+    # The best of three, as above.
+    small, large = (
+        min(_peak(tmp_path, rows, 32, *often, str(tmp_path / f"{rows}.{attempt}")) for attempt in range(3))
+        for rows in (40_000, 160_000)
+    )
     assert large == pytest.approx(small, rel=0.05)
