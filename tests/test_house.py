@@ -9,9 +9,12 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 from typing import TypeGuard
+
+import grimp
 
 import isotrope
 from isotrope.deprecation import MOVED
@@ -25,7 +28,7 @@ CATALOGUES = {"measures", "figures"}
 #: What the documentation may import from.
 PUBLIC = {"isotrope", *(f"isotrope.{name}" for name in ("integrations", "measures", "nn", "repairs", "studies"))}
 
-MOST_FILES, MOST_LINES, MOST_FUNCTION_LINES, SHARED_LINES = 22, 300, 60, 10
+MOST_FILES, MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS, SHARED_LINES = 22, 300, 60, 8, 10
 
 #: Irregular participles. Regular ones end in "ed".
 PARTICIPLES = frozenset(
@@ -152,6 +155,18 @@ class TestFloorPlan:
         # `Findings.report` hands itself to the public function: the report stands above findings.
         assert [name for name in found if name not in ("__init__.py", "findings/findings.py")] == []
 
+    def test_no_cycle_even_for_types(self) -> None:
+        graph = grimp.build_graph("isotrope", exclude_type_checking_imports=False, cache_dir=None)
+        TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()
+
+    def test_the_documentation_imports_public_names_only(self) -> None:
+        found = []
+        for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+            for module in re.findall(r"(?m)^\s*(?:>>> )?(?:from|import) (isotrope[\w.]*)", page.read_text("utf-8")):
+                if module not in PUBLIC and not module.startswith("isotrope.integrations."):
+                    found.append(f"{page.relative_to(ROOT)}: {module}")
+        assert found == []
+
 
 class TestLanguage:
     def test_no_function_is_named_by_a_bare_participle(self) -> None:
@@ -199,6 +214,14 @@ class TestOneWay:
             length = (node.end_lineno or node.lineno) - node.lineno + 1 - len((documented or "").splitlines())
             if length > MOST_FUNCTION_LINES and node.name not in public_functions():
                 found.append(f"{name}:{node.lineno} {node.name} has {length} lines")
+        assert found == []
+
+    def test_a_function_has_few_parameters(self) -> None:
+        found = []
+        for name, node in functions():
+            count = len([*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs])
+            if count > MOST_PARAMETERS and node.name not in public_functions() | public_names():
+                found.append(f"{name}:{node.lineno} {node.name} has {count} parameters")
         assert found == []
 
     def test_nothing_is_said_twice(self) -> None:
