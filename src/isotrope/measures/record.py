@@ -12,7 +12,7 @@ import numpy as np
 from isotrope.errors import InputError, Undefined
 from isotrope.quantization.cells import Cells
 from isotrope.registry import Registry
-from isotrope.statistics import Image, Moments, Points, block
+from isotrope.statistics import Image, Moments, Points, prepare_rows
 
 #: What a measure is computed from.
 Need: TypeAlias = Literal["moments", "tokens", "sequences", "spectra", "sample", "cells", "image", "layers"]
@@ -178,7 +178,7 @@ class Measure(Record):
             return data
         if self.needs not in (*_OF_ROWS, "cells"):
             raise InputError(f"{self.name} cannot be taken from rows alone: it needs {self.needs}.")
-        rows = block(_array(data))
+        rows = prepare_rows(_array(data))
         return Cells.of(Points.of(rows), **parameters) if self.needs == "cells" else _OF_ROWS[self.needs].of(rows)
 
     def _variant(self, name: str) -> Callable[..., float]:

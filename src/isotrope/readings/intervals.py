@@ -19,7 +19,7 @@ from scipy import stats
 from isotrope.errors import Undefined
 from isotrope.measures.record import Measure
 from isotrope.quantization.cells import Cells
-from isotrope.statistics import Moments, Points, Sample, SequenceStatistics, TokenStatistics, block
+from isotrope.statistics import Moments, Points, Sample, SequenceStatistics, TokenStatistics, prepare_rows
 from isotrope.statistics.usable_rows import UsableRows
 
 #: Groups that are left out in turn; below two sequences for each there is no interval.
@@ -90,7 +90,7 @@ class JackknifeGroups:
 
     @cached_property
     def _parts(self) -> dict[str, list[Any]]:
-        """The statistics of each group that are kept, by kind; one block at a time, which serves all kinds."""
+        """The statistics of each group that are kept, by kind; one group of rows at a time, which serves all kinds."""
         kinds = [kind for kind in _KINDS if kind in self.needs and not (kind == "moments" and self._are_moments_large)]
         parts: dict[str, list[Any]] = {kind: [] for kind in kinds}
         for g in range(GROUPS):
@@ -102,7 +102,7 @@ class JackknifeGroups:
     def _block(self, group: int) -> UsableRows:
         """The rows of one group."""
         at = np.flatnonzero(self._group == group)
-        return block(self.sample.values[at], self.sample.rows.take(at))
+        return prepare_rows(self.sample.values[at], self.sample.rows.take(at))
 
     @property
     def _are_moments_large(self) -> bool:
@@ -131,7 +131,7 @@ class JackknifeGroups:
     @cached_property
     def points(self) -> Points:
         """All rows of the sample, with the group of each."""
-        return Points.of(self.sample.block(), self._group)
+        return Points.of(self.sample.to_usable_rows(), self._group)
 
     def split(self, need: str, cells: Cells | None = None) -> GroupSplit:
         """The statistic of all groups, of all but one, and of halves; cells are those of the points."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from isotrope.layers import Layer
 from isotrope.measures import get
-from isotrope.statistics import KeptRows, Moments, Sample, Summary, block
+from isotrope.statistics import KeptRows, Moments, Sample, Summary, prepare_rows
 from isotrope.verdict.thresholds import FEWEST_ROWS, HANDFUL, HANDFUL_SHARE, ROWS_PER_DIMENSION, name_space
 from isotrope.verdict.thresholds import get as threshold
 
@@ -94,7 +94,7 @@ def _word_without(summary: Summary, rows: KeptRows, null: float) -> str | None:
     """The word for all rows but these, None where it cannot be told."""
     moments, lengths = summary.moments, summary.lengths
     assert lengths is not None
-    part = Moments.of(rows.block())
+    part = Moments.of(rows.to_usable_rows())
     left = (moments.n - part.n) * lengths.median**2
     if moments.resolution * part.energy <= _ROUNDING * left:
         return _word(moments.without(part), null)
@@ -114,7 +114,7 @@ def _rows_without(sample: Sample, rows: KeptRows) -> Moments | None:
         among[at] = [pair in left_out for pair in pairs]
     if int((~among).sum()) < FEWEST_ROWS:
         return None
-    return Moments.of(block(np.asarray(sample.values[~among], np.float64), known.take(~among)))
+    return Moments.of(prepare_rows(np.asarray(sample.values[~among], np.float64), known.take(~among)))
 
 
 def _describe(rows: KeptRows, layer: Layer, names: TokenNames, median: float | None = None) -> list[dict[str, Any]]:

@@ -176,9 +176,9 @@ class Affine:
         Count, mean, scatter and energy are exact. The mean and scatter of unit rows would need each row's new length:
         they are NaN. Rows that were left out as zeros stay left out.
 
-        >>> from isotrope.statistics import block
+        >>> from isotrope.statistics import prepare_rows
         >>> rows = np.array([[1.0, 2.0], [3.0, 6.0]])
-        >>> Affine([0.0, 0.0], np.diag([2.0, 1.0])).push(Moments.of(block(rows))).mean.tolist()
+        >>> Affine([0.0, 0.0], np.diag([2.0, 1.0])).push(Moments.of(prepare_rows(rows))).mean.tolist()
         [4.0, 4.0]
         """
         if moments.d != self.width:

@@ -1,5 +1,8 @@
 """Statistics: values with an empty element and `+`, filled in one pass over rows."""
 
+from typing import Any
+
+from isotrope.deprecation import resolve_moved
 from isotrope.statistics.collection import Collection, Wanted
 from isotrope.statistics.moments import Moments
 from isotrope.statistics.moments_and_sample import MomentsAndSample
@@ -11,7 +14,7 @@ from isotrope.statistics.spectra import SequenceSpectra
 from isotrope.statistics.summary import Summary
 from isotrope.statistics.token_tables import TokenTables
 from isotrope.statistics.tokens import TokenStatistics, TokenTable
-from isotrope.statistics.usable_rows import UsableRows, block
+from isotrope.statistics.usable_rows import UsableRows, prepare_rows
 
 __all__ = [
     "Collection",
@@ -30,5 +33,9 @@ __all__ = [
     "TokenTables",
     "UsableRows",
     "Wanted",
-    "block",
+    "prepare_rows",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return resolve_moved(__name__, name)

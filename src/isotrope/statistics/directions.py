@@ -23,8 +23,8 @@ def unit_moments(rows: UsableRows) -> tuple[Vector, float]:
     the mean row. Nearly parallel unit rows are centred before they are squared, so that their small scatter keeps its
     digits.
 
-    >>> from isotrope.statistics.usable_rows import block
-    >>> unit_moments(block(np.array([[3.0, 0.0], [0.0, 1e-20]])))
+    >>> from isotrope.statistics.usable_rows import prepare_rows
+    >>> unit_moments(prepare_rows(np.array([[3.0, 0.0], [0.0, 1e-20]])))
     (array([0.5, 0.5]), 1.0)
     """
     n, inverse = len(rows), 1.0 / rows.norms

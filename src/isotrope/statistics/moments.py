@@ -74,8 +74,8 @@ class Moments:
     unit_scatter: Σ‖u − unit_mean‖². energy: Σ‖x‖². zero, nonfinite: rows left out. resolution: machine
     epsilon of the coarsest product taken (float32 in fast precision).
 
-    >>> from isotrope.statistics.usable_rows import block
-    >>> a, b = Moments.of(block(np.eye(2))), Moments.of(block(np.array([[2.0, 2.0]])))
+    >>> from isotrope import prepare_rows
+    >>> a, b = Moments.of(prepare_rows(np.eye(2))), Moments.of(prepare_rows(np.array([[2.0, 2.0]])))
     >>> (a + b).n, (a + b).mean.tolist()
     (3, [1.0, 1.0])
     """
@@ -96,7 +96,7 @@ class Moments:
 
     @classmethod
     def of(cls, rows: UsableRows, product: Matrix | None = None) -> Moments:
-        """The moments of one block; product: `gram(rows.centred)`, where another thread has worked it out."""
+        """The moments of some rows; product: `gram(rows.centred)`, where another thread has worked it out."""
         n, d = rows.values.shape
         if n == 0:
             empty = cls.empty(d)

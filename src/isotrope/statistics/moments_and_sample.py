@@ -11,7 +11,7 @@ from isotrope.sources.batch import Batch
 from isotrope.sources.reduction import Reduction
 from isotrope.statistics.moments import Moments
 from isotrope.statistics.sample import Sample
-from isotrope.statistics.usable_rows import block
+from isotrope.statistics.usable_rows import prepare_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -38,7 +38,7 @@ class MomentsAndSample(Reduction):
 
     def update(self, batch: Batch, pool: Executor | None = None) -> None:
         for rows in batch.layers.values():
-            usable = block(rows, batch.rows)
+            usable = prepare_rows(rows, batch.rows)
             self.moments += Moments.of(usable)
             self.sample.add(usable)
 

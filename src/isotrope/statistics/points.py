@@ -14,7 +14,7 @@ from isotrope.errors import InputError, MergeError
 from isotrope.statistics.neighbours import Neighbours, nearest, without
 from isotrope.statistics.pairs import log_kernel_sums
 from isotrope.statistics.saved_arrays import LARGEST, require
-from isotrope.statistics.usable_rows import UsableRows, block
+from isotrope.statistics.usable_rows import UsableRows, prepare_rows
 
 Matrix = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ class Points:
     A value with an empty element `Points.empty(d)` and `+`. rows: (n, d), float64. sequence: (n,), their sequences'
     ids. group: (n,), the group that each row is left out with for intervals, −1 where it stays in always.
 
-    >>> Points.of(block(np.array([[3.0, 4.0], [0.0, 2.0]]))).unit.rows.tolist()
+    >>> Points.of(prepare_rows(np.array([[3.0, 4.0], [0.0, 2.0]]))).unit.rows.tolist()
     [[0.6, 0.8], [0.0, 1.0]]
     """
 
@@ -48,7 +48,7 @@ class Points:
 
     @classmethod
     def of(cls, rows: UsableRows, group: NDArray[np.int64] | None = None) -> Points:
-        """The rows of a block; group: (n,), by default one for all."""
+        """Some rows as points; group: (n,), by default one for all."""
         group = np.zeros(len(rows), np.int64) if group is None else group
         return cls(rows.values.astype(np.float64, copy=False), rows.rows.sequence, group)._sort()
 
@@ -159,7 +159,7 @@ class Image:
     @classmethod
     def of(cls, rows: Any, image: Any) -> Image:
         """Rows, (n, d), and their image, (n, e); pairs of which either is zero or not finite are left out."""
-        before, after = block(rows), block(image)
+        before, after = prepare_rows(rows), prepare_rows(image)
         sizes = [len(b) + b.zero + b.nonfinite for b in (before, after)]
         if sizes[0] != sizes[1]:
             raise InputError(f"got {sizes[0]} rows and an image of {sizes[1]}; give one row for each.")

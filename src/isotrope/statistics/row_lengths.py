@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import MergeError
 from isotrope.sources.batch import Rows
-from isotrope.statistics.usable_rows import UsableRows, block
+from isotrope.statistics.usable_rows import UsableRows, prepare_rows
 
 #: Rows of each kind that are kept by name.
 KEPT = 16
@@ -19,7 +19,7 @@ KEPT = 16
 #: Bins of the histogram for each doubling of the length: a bin is 1.1 % wide.
 _BINS = 64
 
-#: Lengths that can occur, as powers of two: `block` leaves out what is beyond.
+#: Lengths that can occur, as powers of two: `prepare_rows` leaves out what is beyond.
 _LEAST, _MOST = -234, 234
 
 _COLUMNS = {"sequence": np.uint64, "position": np.int64, "token": np.int64, "length": np.float64, "values": np.float64}
@@ -48,9 +48,9 @@ class KeptRows(NamedTuple):
         """The rows selected by a mask, a slice or an index array."""
         return KeptRows(*(column[which] for column in self))
 
-    def block(self) -> UsableRows:
-        """The rows as a block, for their moments."""
-        return block(self.values, Rows(self.sequence))
+    def to_usable_rows(self) -> UsableRows:
+        """The rows, for their moments."""
+        return prepare_rows(self.values, Rows(self.sequence))
 
 
 @dataclass(eq=False)
@@ -62,7 +62,7 @@ class RowLengths:
 
     bins: (m,), ascending, floor(64 log2 length). counts: (m,), rows in each.
 
-    >>> lengths = RowLengths.of(block(np.array([[3.0, 4.0], [0.0, 0.0], [30.0, 40.0], [6.0, 8.0]])))
+    >>> lengths = RowLengths.of(prepare_rows(np.array([[3.0, 4.0], [0.0, 0.0], [30.0, 40.0], [6.0, 8.0]])))
     >>> round(lengths.median, 1), lengths.longest.sequence.tolist(), lengths.zero.sequence.tolist()
     (10.0, [2, 3, 0], [1])
     """
@@ -83,7 +83,7 @@ class RowLengths:
 
     @classmethod
     def of(cls, rows: UsableRows) -> RowLengths:
-        """The lengths of one block."""
+        """The lengths of some rows."""
         bins, counts = np.unique(_bins(rows.norms), return_counts=True)
         few = min(KEPT, len(rows))
         kept: dict[str, KeptRows] = {}

@@ -15,7 +15,7 @@ from isotrope.statistics.float16_rows import decode_rows, encode_rows
 from isotrope.statistics.hashing import mix
 from isotrope.statistics.saved_arrays import LARGEST, MOST, refuse_unless, require
 from isotrope.statistics.spectra import SequenceSpectra
-from isotrope.statistics.usable_rows import UsableRows, block
+from isotrope.statistics.usable_rows import UsableRows, prepare_rows
 
 _OPTIONAL = ("token", "position", "special")
 
@@ -82,7 +82,7 @@ class Sample:
             self._bar = bar if self._bar is None else min(bar, self._bar)
 
     def add(self, rows: UsableRows) -> None:
-        """Offer one block of whole sequences."""
+        """Offer the rows of whole sequences."""
         values, known = rows.values, rows.rows
         self._check(values.shape[1], known)
         self.sequences += len(known.starts())
@@ -196,9 +196,9 @@ class Sample:
             self._spectra = SequenceSpectra.of_rows(self.values, self.rows)
         return self._spectra
 
-    def block(self) -> UsableRows:
-        """The sampled rows as a block."""
-        return block(self.values, self.rows)
+    def to_usable_rows(self) -> UsableRows:
+        """The sampled rows, for other statistics."""
+        return prepare_rows(self.values, self.rows)
 
     def check(self, other: Sample) -> None:
         """Refuse what cannot be merged."""

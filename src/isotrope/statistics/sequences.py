@@ -50,7 +50,7 @@ class SequenceStatistics:
 
     @classmethod
     def of(cls, rows: UsableRows) -> SequenceStatistics:
-        """The statistics of one block of whole sequences."""
+        """The statistics of the rows of whole sequences."""
         n, d = rows.values.shape
         if n == 0:
             return cls.empty(d)

@@ -40,7 +40,7 @@ class SequenceSpectra:
 
     @classmethod
     def of(cls, rows: UsableRows) -> SequenceSpectra:
-        """The spectra of a block of whole sequences."""
+        """The spectra of the rows of whole sequences."""
         return cls.of_rows(rows.values, rows.rows)
 
     @classmethod

@@ -18,7 +18,7 @@ from isotrope.statistics.saved_arrays import build_damage_error, refuse_unless
 from isotrope.statistics.sequences import SequenceStatistics
 from isotrope.statistics.token_tables import TokenTables
 from isotrope.statistics.tokens import TokenStatistics
-from isotrope.statistics.usable_rows import block
+from isotrope.statistics.usable_rows import prepare_rows
 
 _KINDS: dict[str, Any] = {
     "moments": Moments,
@@ -51,7 +51,7 @@ class Summary:
 
     def begin(self, rows: Any, known: Rows, pool: Executor | None = None) -> Callable[[], None]:
         """Add rows to all but the moments, whose large product a pool may work out meanwhile; the result adds those."""
-        usable = block(rows, known)
+        usable = prepare_rows(rows, known)
         product = None if pool is None else pool.submit(gram, usable.centred)
         # What may refuse the rows comes first, so that nothing has changed where it does.
         tokens = None if self.tokens is None else TokenStatistics.of(usable)

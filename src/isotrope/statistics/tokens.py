@@ -77,7 +77,7 @@ class TokenStatistics:
 
     @classmethod
     def of(cls, rows: UsableRows) -> TokenStatistics:
-        """The statistics of one block, by two sparse products (types × rows) with the rows."""
+        """The statistics of some rows, by two sparse products (types × rows) with the rows."""
         if rows.rows.token is None:
             raise InputError("these rows have no token types; token statistics need rows from a text model.")
         n, d = rows.values.shape
@@ -212,7 +212,7 @@ class TokenStatistics:
         if other._units.dtype.itemsize > self._units.dtype.itemsize:
             self._units = self._units.astype(other._units.dtype)
         slots = self._slots_for(other.types)
-        # A block's own tables are in order: a slice of them is no copy.
+        # The tables of a new statistic are in order: a slice of them is no copy.
         ordered = np.array_equal(other._slot, np.arange(len(other)))
         for part in _parts(len(other)):
             self._merge(slots[part], other, part if ordered else other._slot[part])

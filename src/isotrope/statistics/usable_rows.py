@@ -65,15 +65,20 @@ def on_cpu_as_numpy(rows: Any) -> Any:
     return rows.detach().numpy()
 
 
-def block(rows: Any, known: Rows | None = None) -> UsableRows:
-    """Check rows, leave out what cannot be measured, take each row's length and centre them.
+def prepare_rows(rows: Any, known: Rows | None = None) -> UsableRows:
+    """Check rows, leave out those that cannot be measured, compute their lengths and centre them.
 
-    rows: (n, d) numbers, numpy or torch. known: what is known of each row; by default each row is a
-    sequence of its own.
+    Args:
+        rows: Numbers of shape (n, d), a numpy array or a torch tensor.
+        known: What is known of each row; None where each row is a sequence of its own.
 
-    >>> b = block(np.array([[3.0, 4.0], [0.0, 0.0], [np.nan, 1.0]]))
-    >>> len(b), b.norms.tolist(), b.zero, b.nonfinite
-    (1, [5.0], 1, 1)
+    Returns:
+        The rows that are finite and not zero: what every statistic is computed from, as in `Moments.of`.
+
+    Examples:
+        >>> rows = prepare_rows(np.array([[3.0, 4.0], [0.0, 0.0], [np.nan, 1.0]]))
+        >>> len(rows), rows.norms.tolist(), rows.zero, rows.nonfinite
+        (1, [5.0], 1, 1)
     """
     if is_tensor(rows):
         rows = rows.detach()
