@@ -15,7 +15,7 @@ from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
 from isotrope.layers import Layer
 from isotrope.measures import GROUPS, Measure, select
-from isotrope.measures.selection import refuse_images
+from isotrope.measures.selection import check_no_images
 from isotrope.readings.cost import count_parallel_layers, estimate_seconds, estimate_seconds_after, format_duration
 from isotrope.readings.layer_readings import read, read_across
 from isotrope.readings.null import Nulls
@@ -83,7 +83,7 @@ def resolve_measures(measures: str | list[str] | None, *, sample: int = 20_000, 
     named = select(single) if (single := [n for n in names if n and n not in (*GROUPS, "all")]) else []
     if across := [name for m in chosen for name in m.across]:
         chosen = select([*(m.name for m in chosen), *across])
-    refuse_images(chosen)
+    check_no_images(chosen)
     needs = {m.needs for m in chosen}
     wanted = Wanted(
         tokens="tokens" in needs,

@@ -13,6 +13,7 @@ import pytest
 from scipy import special, stats
 
 import isotrope
+from isotrope.compute.arrays import mix_ids
 from isotrope.measures import MEASURES, Measure, get
 from isotrope.readings.intervals import (
     GROUPS,
@@ -33,7 +34,6 @@ from isotrope.statistics import (
     TokenTable,
     prepare_rows,
 )
-from isotrope.statistics.hashing import mix
 
 Draw = Callable[[np.random.Generator], tuple[np.ndarray, Rows]]
 ESTIMATES = {
@@ -512,7 +512,7 @@ def test_a_type_left_with_one_occurrence_breaks_no_interval() -> None:
     sequences = np.repeat(np.arange(200, dtype=np.uint64), 20)
     token = rng.integers(1, 50, len(sequences))
     starts = np.arange(0, len(sequences), 20)
-    order = np.argsort(mix(np.arange(200, dtype=np.uint64), 0))
+    order = np.argsort(mix_ids(np.arange(200, dtype=np.uint64), 0))
     token[starts[order[0]] : starts[order[0]] + 10] = 0  # the first group
     token[starts[order[1]]] = 0  # the second
     known = Rows(sequences, token)

@@ -10,8 +10,7 @@ from scipy.spatial.distance import pdist, squareform
 from isotrope.errors import InputError, MergeError
 from isotrope.sources.batch import Rows
 from isotrope.statistics import Image, Points, prepare_rows
-from isotrope.statistics.pairs import log_kernel_sums
-from isotrope.statistics.points import NEIGHBOURS
+from isotrope.statistics.points import NEIGHBOURS, log_kernel_sums
 
 
 def grouped(rows: np.ndarray, groups: int = 5) -> Points:

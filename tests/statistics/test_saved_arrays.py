@@ -24,7 +24,7 @@ from isotrope.statistics import (
     Wanted,
     prepare_rows,
 )
-from isotrope.statistics.float16_rows import ABSOLUTE, RELATIVE, decode_rows, encode_rows
+from isotrope.statistics.saved_arrays import ABSOLUTE, RELATIVE, decode_rows, encode_rows
 from isotrope.statistics.tridiagonal import eigenvalues, spectra
 
 OPTIONAL = {"token", "position", "special"}

@@ -76,7 +76,7 @@ def select(names: str | list[str] | None) -> list[Measure]:
     return list(chosen.values())
 
 
-def refuse_images(chosen: Iterable[Measure]) -> None:
+def check_no_images(chosen: Iterable[Measure]) -> None:
     """Refuse measures that compare rows with their image under a repair."""
     for m in chosen:
         if m.needs == "image":

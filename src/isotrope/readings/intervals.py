@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from isotrope.compute.arrays import compute_squared_lengths
+from isotrope.compute.threads import slice_rows
 from isotrope.errors import Undefined
 from isotrope.measures.record import Measure
 from isotrope.quantization.cells import Cells
@@ -113,9 +115,9 @@ class JackknifeGroups:
         """The tail index of the sequences' mean squared distance from the mean row: powers below it have a mean."""
         values, starts = self.sample.values, self.sample.rows.starts()
         mean, squares = values.mean(axis=0, dtype=np.float64), np.empty(len(values))
-        for start in range(0, len(values), _ROWS_AT_ONCE):
-            away = values[start : start + _ROWS_AT_ONCE] - mean
-            squares[start : start + _ROWS_AT_ONCE] = np.einsum("ij,ij->i", away, away)
+        for part in slice_rows(len(values), _ROWS_AT_ONCE):
+            away = values[part] - mean
+            squares[part] = compute_squared_lengths(away)
         return tail_index(np.add.reduceat(squares, starts) / np.diff(np.append(starts, len(values))))
 
     def widening(self, m: Measure) -> float:
@@ -150,9 +152,9 @@ class JackknifeGroups:
     def _dominant(self) -> int | None:
         """The group that holds nearly all of the squared length, if there is one."""
         energy = np.zeros(GROUPS)
-        for start in range(0, self.sample.n, _ROWS_AT_ONCE):
-            rows = self.sample.values[start : start + _ROWS_AT_ONCE].astype(np.float64)
-            np.add.at(energy, self._group[start : start + _ROWS_AT_ONCE], np.einsum("ij,ij->i", rows, rows))
+        for part in slice_rows(self.sample.n, _ROWS_AT_ONCE):
+            rows = self.sample.values[part].astype(np.float64)
+            np.add.at(energy, self._group[part], compute_squared_lengths(rows))
         largest = int(energy.argmax())
         return largest if np.delete(energy, largest).sum() < _LOST * energy[largest] else None
 

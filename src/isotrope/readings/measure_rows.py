@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from isotrope.errors import InputError
-from isotrope.measures.selection import refuse_images, select
+from isotrope.measures.selection import check_no_images, select
 from isotrope.readings.intervals import JackknifeGroups
 from isotrope.readings.layer_readings import find_statistic
 from isotrope.sources.vectors.source import ArraySource
@@ -33,7 +33,7 @@ def measure(X: Any, names: str | list[str] | None = None, *, sample: int = 20_00
     chosen = select("moments" if names is None else names)
     if names is None:
         chosen = [m for m in chosen if m.needs == "moments"]
-    refuse_images(chosen)
+    check_no_images(chosen)
     if other := [m for m in chosen if m.needs not in ("moments", "sample", "cells")]:
         raise InputError(f"{other[0].name} cannot be taken from rows alone: it needs {other[0].needs}; use scan.")
     source = ArraySource(X, exact=True)

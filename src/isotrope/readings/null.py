@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from isotrope.compute.arrays import compute_squared_lengths
 from isotrope.errors import Undefined
 from isotrope.measures.record import Measure
 from isotrope.quantization.cells import Cells
@@ -73,7 +74,7 @@ def draw_isotropic_tokens(like: TokenStatistics | TokenTables, q: float) -> Toke
         "types": like.types,
         "n": n,
         "scatters": scatters,
-        "energy": scatters + n * np.einsum("ij,ij->i", means, means),
+        "energy": scatters + n * compute_squared_lengths(means),
         "means": means,
         "units": rng.standard_normal((k, d), dtype=np.float32) * np.sqrt(n / d, dtype=np.float32)[:, None],
     }

@@ -3,14 +3,12 @@
 from typing import Any
 
 from isotrope.deprecation import resolve_moved
-from isotrope.statistics.collection import Collection, Wanted
+from isotrope.statistics.collection import Collection, MomentsAndSample, Wanted
 from isotrope.statistics.moments import Moments
-from isotrope.statistics.moments_and_sample import MomentsAndSample
 from isotrope.statistics.points import Image, Points
 from isotrope.statistics.row_lengths import KeptRows, RowLengths
 from isotrope.statistics.sample import Sample
-from isotrope.statistics.sequences import SequenceStatistics
-from isotrope.statistics.spectra import SequenceSpectra
+from isotrope.statistics.sequences import SequenceSpectra, SequenceStatistics
 from isotrope.statistics.summary import Summary
 from isotrope.statistics.token_tables import TokenTables
 from isotrope.statistics.tokens import TokenStatistics, TokenTable

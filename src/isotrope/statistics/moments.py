@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.compute.arrays import is_tensor
+from isotrope.compute.threads import slice_rows
 from isotrope.errors import MergeError
-from isotrope.statistics.directions import unit_moments
-from isotrope.statistics.saved_arrays import LARGEST, LARGEST_SQUARE, MOST, refuse_unless, require, require_counts
+from isotrope.statistics.saved_arrays import LARGEST, LARGEST_SQUARE, MOST, require, require_consistent, require_counts
 from isotrope.statistics.tridiagonal import spectra
-from isotrope.statistics.usable_rows import UsableRows
+from isotrope.statistics.usable_rows import UsableRows, compute_unit_moments
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -37,10 +38,7 @@ _ROWS = 2048
 def gram(y: Any) -> Matrix:
     """yᵀy as float64, multiplied in the type and on the device of y, shape (n, d) -> (d, d)."""
     if len(y) > _ROWS:
-        total = gram(y[:_ROWS])
-        for start in range(_ROWS, len(y), _ROWS):
-            total += gram(y[start : start + _ROWS])
-        return total
+        return reduce(operator.iadd, (gram(y[part]) for part in slice_rows(len(y), _ROWS)))
     if not is_tensor(y):
         return np.asarray(y.T @ y, dtype=np.float64)  # numpy sees the symmetry and halves the work
     d = y.shape[1]
@@ -59,8 +57,8 @@ def _add_outer(matrix: Matrix, weight: float, x: Vector) -> None:
     """
     root = math.sqrt(abs(weight)) * x
     signed = math.copysign(1.0, weight) * root
-    for i in range(0, len(x), _PANEL):
-        matrix[i : i + _PANEL] += signed[i : i + _PANEL, None] * root
+    for part in slice_rows(len(x), _PANEL):
+        matrix[part] += signed[part, None] * root
 
 
 @dataclass(eq=False)
@@ -108,7 +106,7 @@ class Moments:
         rest = rows.mean - rows.shift
         if (n * rest**2 > 1e-3 * resolution * np.diagonal(scatter)).any():
             _add_outer(scatter, -n, rest)
-        unit_mean, unit_scatter = unit_moments(rows)
+        unit_mean, unit_scatter = compute_unit_moments(rows)
         return cls(
             n=n,
             mean=rows.mean,
@@ -255,7 +253,7 @@ class Moments:
         # Moments through a map do not know lengths: their unit rows are NaN.
         unit_scatter, energy, resolution = require(arrays, "numbers", np.float64, (3,), finite=False).tolist()
         mean = require(arrays, "mean", np.float64, (None,), within=LARGEST)
-        refuse_unless(len(mean) > 0, "the saved mean has no columns")
+        require_consistent(len(mean) > 0, "the saved mean has no columns")
         lengths_known = not math.isnan(unit_scatter)
         unit_mean = require(
             arrays, "unit_mean", np.float64, mean.shape, within=2.0 if lengths_known else None, finite=lengths_known
@@ -265,7 +263,7 @@ class Moments:
             if "upper" in arrays
             else require(arrays, "scatter", np.float64, 2 * mean.shape, within=LARGEST_SQUARE)
         )
-        refuse_unless(
+        require_consistent(
             (not lengths_known or 0 <= unit_scatter <= MOST) and 0 <= energy <= LARGEST_SQUARE and 0 < resolution < 1,
             f"the saved numbers of moments are {unit_scatter:g}, {energy:g} and {resolution:g}",
         )

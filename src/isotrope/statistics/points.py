@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import compute_squared_lengths
 from isotrope.errors import InputError, MergeError
 from isotrope.statistics.neighbours import Neighbours, nearest, without
-from isotrope.statistics.pairs import log_kernel_sums
 from isotrope.statistics.saved_arrays import LARGEST, require
 from isotrope.statistics.usable_rows import UsableRows, prepare_rows
 
@@ -23,6 +23,9 @@ NEIGHBOURS, _LISTED = 20, 40
 
 #: Rows that differ by less than this share of their length differ by rounding alone.
 _SAME = 2.0**-40
+
+#: Rows compared with all others at once.
+_COMPARED = 256
 
 
 @dataclass(eq=False)
@@ -83,7 +86,7 @@ class Points:
         if self._whole is not None:
             whole, group = self._whole
             return whole.unit.leave_out(group)
-        lengths = np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows))
+        lengths = np.sqrt(compute_squared_lengths(self.rows))
         return Points(self.rows / lengths[:, None], self.sequence, self.group)
 
     @cached_property
@@ -92,7 +95,7 @@ class Points:
         if self._whole is not None:
             whole, group = self._whole
             return whole.distinct.leave_out(group)
-        lengths = np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows))[:, None]
+        lengths = np.sqrt(compute_squared_lengths(self.rows))[:, None]
         keys = np.hstack([self.rows / lengths, np.log(lengths)]) / _SAME
         keys = np.round(keys) + 0.0  # no −0, whose bytes are not those of 0
         names = keys.view(np.dtype((np.void, keys.strides[0]))).ravel()
@@ -169,3 +172,37 @@ class Image:
 
     def __add__(self, other: Image) -> Image:
         return Image(self.rows + other.rows, self.image + other.image)
+
+
+def log_kernel_sums(rows: Matrix, group: NDArray[np.int64], t: float) -> Matrix:
+    """log Σ exp(−‖x_i − x_j‖²/t) over i in one group and j ≠ i in another, rows (n, d) -> (groups, groups).
+
+    >>> log_kernel_sums(np.array([[0.0], [1.0]]), np.array([0, 1]), 1.0).tolist()
+    [[-inf, -1.0], [-1.0, -inf]]
+    """
+    centred = rows - rows.mean(axis=0)
+    squares = compute_squared_lengths(centred)
+    member = np.eye(int(group.max(initial=0)) + 1)[group]
+    sums, top = np.zeros((member.shape[1],) * 2), -np.inf
+    for start in range(0, len(rows), _COMPARED):
+        here = slice(start, start + _COMPARED)
+        # Each pair once: the rows here among themselves and with those that follow.
+        away = centred[here] @ centred[start:].T
+        away *= -2.0
+        away += squares[start:]
+        away += squares[here, None]
+        np.maximum(away, 0.0, out=away)
+        away /= -t
+        np.fill_diagonal(away, -np.inf)
+        # Relative to the closest pair so far, so that nothing underflows however far the rows are apart.
+        peak = max(top, float(away.max()))
+        sums *= np.exp(top - peak) if np.isfinite(top) else 0.0
+        top = peak
+        away -= top
+        np.exp(away, out=away)
+        size = away.shape[0]
+        sums += member[here].T @ (away[:, :size] @ member[here])
+        others = member[here].T @ (away[:, size:] @ member[start + size :])
+        sums += others + others.T
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(sums) + top)

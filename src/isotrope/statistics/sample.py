@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import mix_ids
+from isotrope.compute.threads import slice_rows
 from isotrope.errors import InputError, MergeError
 from isotrope.sources.batch import Rows
-from isotrope.statistics.float16_rows import decode_rows, encode_rows
-from isotrope.statistics.hashing import mix
-from isotrope.statistics.saved_arrays import LARGEST, MOST, refuse_unless, require
-from isotrope.statistics.spectra import SequenceSpectra
+from isotrope.statistics.saved_arrays import LARGEST, MOST, decode_rows, encode_rows, require, require_consistent
+from isotrope.statistics.sequences import SequenceSpectra
 from isotrope.statistics.usable_rows import UsableRows, prepare_rows
 
 _OPTIONAL = ("token", "position", "special")
@@ -29,7 +29,6 @@ _RESERVED = 256_000_000
 
 #: Columns that are put in order at once; sixteen are a line of the cache.
 _COLUMNS = 16
-
 
 #: Rows that are picked at once: few enough to stay in the cache.
 _PICKED = 512
@@ -76,7 +75,7 @@ class Sample:
         self._settle()
         return self._bar
 
-    def refuse_above(self, bar: int | None) -> None:
+    def lower_bar(self, bar: int | None) -> None:
         """Keep no sequence above the bar of another sample that this one will be merged with: they could not stay."""
         if bar is not None:
             self._bar = bar if self._bar is None else min(bar, self._bar)
@@ -87,7 +86,7 @@ class Sample:
         self._check(values.shape[1], known)
         self.sequences += len(known.starts())
         if self._bar is not None:
-            keep = np.flatnonzero(mix(known.sequence, self.seed) <= np.uint64(self._bar))
+            keep = np.flatnonzero(mix_ids(known.sequence, self.seed) <= np.uint64(self._bar))
             values, known = values[keep], known.take(keep)
         if len(values):
             self._take(values, known)
@@ -142,7 +141,7 @@ class Sample:
 
     def _staying(self, known: Rows) -> NDArray[np.int64]:
         """Which rows stay, of those that are offered, in order of their hash; the bar falls to the last of them."""
-        hashes = mix(known.sequence, self.seed)
+        hashes = mix_ids(known.sequence, self.seed)
         order = np.argsort(hashes, kind="stable")
         ordered = hashes[order]
         first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
@@ -168,8 +167,8 @@ class Sample:
         at, known = self._parts[0]
         if len(self._free) or not np.array_equal(at, np.arange(len(at))):
             # In place, a few columns at a time: a second table would be the peak of a whole scan's memory.
-            for begin in range(0, self.d, _COLUMNS):
-                columns = self._table[:, begin : begin + _COLUMNS]
+            for part in slice_rows(self.d, _COLUMNS):
+                columns = self._table[:, part]
                 columns[: len(at)] = columns[at]
             # Without a free row, the next one to come makes a new table, and this one can be handed out.
             self._table, self._free = self._table[: len(at)], np.empty(0, np.int64)
@@ -247,9 +246,11 @@ class Sample:
         values = (
             decode_rows(arrays) if "half" in arrays else require(arrays, "values", _REAL, (None, d), within=LARGEST)
         )
-        refuse_unless(d > 0 and size > 0 and values.shape[1] == d, f"the saved sample of width {d} has size {size}")
+        require_consistent(
+            d > 0 and size > 0 and values.shape[1] == d, f"the saved sample of width {d} has size {size}"
+        )
         known = _read_known(arrays, len(values))
-        refuse_unless(len(known.starts()) <= sequences, f"the saved sample holds more than {sequences} sequences")
+        require_consistent(len(known.starts()) <= sequences, f"the saved sample holds more than {sequences} sequences")
         result = cls(d, size, seed, sequences)
         if len(values):
             result._take(values, known)
@@ -277,9 +278,9 @@ def _narrow(column: NDArray[Any]) -> NDArray[Any]:
 def _pick_rows(one: NDArray[Any], other: NDArray[Any], which: NDArray[np.int64]) -> NDArray[Any]:
     """Rows of two tables by their numbers, those of the other after those of the one, some at a time."""
     table = np.empty((len(which), one.shape[1]), np.result_type(*(part for part in (one, other) if len(part))))
-    for begin in range(0, len(which), _PICKED):
-        numbers = which[begin : begin + _PICKED]
-        here, part = numbers < len(one), table[begin : begin + _PICKED]
+    for rows in slice_rows(len(which), _PICKED):
+        numbers, part = which[rows], table[rows]
+        here = numbers < len(one)
         part[here] = one[numbers[here]]
         part[~here] = other[numbers[~here] - len(one)]
     return table
