@@ -38,7 +38,7 @@ _HOME = {
     "evaluate_retrieval": "evaluation.retrieval",
     "evaluate_sts": "evaluation.sts",
     "load_repair": "repairs",
-    "measure": "readings.measure_rows",
+    "measure": "readings.layer_readings",
     "merge_ranks": "engines.distributed",
     "open_corpus": "sources.corpora.corpus",
     "prepare_rows": "statistics",

@@ -14,7 +14,7 @@ from isotrope.findings import Reading as Reading
 from isotrope.finetuning.glue import evaluate_glue as evaluate_glue
 from isotrope.finetuning.settings import Training as Training
 from isotrope.quantization import quantize as quantize
-from isotrope.readings.measure_rows import measure as measure
+from isotrope.readings.layer_readings import measure as measure
 from isotrope.repairs import Affine as Affine
 from isotrope.repairs import AllButTheTop as AllButTheTop
 from isotrope.repairs import Centering as Centering

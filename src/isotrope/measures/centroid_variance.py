@@ -43,7 +43,6 @@ add_cells_measures(
     title="Variance of the centres' spacing",
     says="How unevenly the centres of the cells are spaced: 0 evenly.",
     range=_range,
-    better=None,
     estimate=False,
     formula="variance (ddof 1) of ρ/max ρ over all M·k centres, ρ the distance to the nearest of the same codebook",
     paper="Marbut, Chandler and Wheeler (latent geometry), Eq. 6",

@@ -81,7 +81,6 @@ def _compute_published(i: Image) -> float:
     says="How far rows end up from where their old neighbours are after a repair: 0 at their very middle.",
     range=(0.0, 4.0),
     better="lower",
-    invariant=("rotation", "scale"),
     estimate=False,
     formula=(
         "mean over rows of ‖f(x_i) − Σ_j w_ij f(x_j)‖², j the 12 nearest of x_i before the repair, w_ij ∝ "

@@ -102,14 +102,14 @@ class Record:
     title: str
     says: str
     range: Bounds | Callable[..., Bounds]
-    better: Literal["higher", "lower"] | None
     formula: str
     paper: str
     blind: str
+    better: Literal["higher", "lower"] | None = None
     wrong: str = ""
     name: str = ""
     group: str | None = None
-    invariant: tuple[Invariance, ...] = ("rotation",)
+    invariant: tuple[Invariance, ...] = ("rotation", "scale")
     degree: int = 0
     estimate: bool = True
     slow_bias: bool = False

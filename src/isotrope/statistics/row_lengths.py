@@ -172,7 +172,7 @@ def _order(rows: KeptRows, rank: float) -> NDArray[np.int64]:
 
 
 def _merge(one: KeptRows, other: KeptRows, rank: float) -> KeptRows:
-    joined = one._make(map(np.concatenate, zip(one, other, strict=True)))
+    joined = KeptRows._make(map(np.concatenate, zip(one, other, strict=True)))
     return joined.take(_order(joined, rank))
 
 

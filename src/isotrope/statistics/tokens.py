@@ -50,7 +50,7 @@ class TokenTable(NamedTuple):
 
     def select(self, keep: NDArray[np.bool_]) -> TokenTable:
         """The rows of the types marked in a mask of shape (k,)."""
-        return self._make(part[keep] if isinstance(part, np.ndarray) else part for part in self)
+        return TokenTable._make(part[keep] if isinstance(part, np.ndarray) else part for part in self)
 
 
 @dataclass(eq=False)
