@@ -123,7 +123,7 @@ def collect(
 def release_memory() -> None:
     """Return what was freed to the system, where the C library can (glibc).
 
-    By itself it keeps a dozen megabytes or none, as chance will have it, and what follows a pass comes on top of them.
+    Otherwise it may keep some megabytes, to which what follows a pass is added.
 
     >>> release_memory()
     """

@@ -86,7 +86,7 @@ def to_unit_rows(rows: Any) -> Any:
 def mix_ids(ids: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
     """A well-mixed 64-bit hash of each id (splitmix64, Steele, Lea and Flood 2014), shape (n,) -> (n,).
 
-    Ids that differ never share a hash, so "the smallest hashes" is never a matter of taste.
+    Different ids never share a hash, so the smallest hashes are always well defined.
 
     >>> mix_ids(np.array([0, 1], dtype=np.uint64), seed=0).tolist()
     [16294208416658607535, 10451216379200822465]

@@ -28,7 +28,7 @@ def _escape(text: str) -> str:
 
 
 def _make_formatter(count: int) -> Callable[[float], str]:
-    """A function that formats numbers with so many decimals, and zero without a sign."""
+    """A function that formats numbers with a number of decimals, and zero without a sign."""
     return lambda value: f"{round(value, count) + 0.0:.{count}f}"
 
 

@@ -62,7 +62,7 @@ class Smooth(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """All that there is to say about a measure, apart from the function itself.
+    """The description of a measure, without the function itself.
 
     Args:
         needs: The statistic that it is computed from.

@@ -50,7 +50,7 @@ def get(name: str) -> Measure:
 
 
 def select(names: str | list[str] | None) -> list[Measure]:
-    """The measures named, a group standing for all of its own; None or "all" for every group.
+    """The measures that are named, directly or by their group; None or "all" for all groups.
 
     >>> [m.name for m in select("isoscore, eee")]
     ['isoscore', 'eee']

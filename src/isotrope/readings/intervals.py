@@ -47,10 +47,10 @@ _WIDENING = ((1.5, 1.0), (1.0, 1.5), (0.75, 2.0), (-1.0, math.inf))
 #: Rows whose distances from the mean row are taken at once.
 _ROWS_AT_ONCE = 1024
 
-#: Bytes of the scatter matrices of all groups up to which they are kept; wider ones are worked out again when needed.
+#: Bytes of the scatter matrices of all groups up to which they are kept; wider ones are computed again when needed.
 KEPT_BYTES = 256_000_000
 
-#: Rows that are as good as endless: an interval is about the space that they would fill.
+#: A practically infinite number of rows: an interval is about the space that they would fill.
 _ENDLESS = 10**12
 
 #: Share of the squared length below which all but one group would be lost in the rounding of a difference.
@@ -267,4 +267,4 @@ def _quantity(m: Measure, statistic: Any) -> float:
 
 
 def _sum(parts: Iterator[Any]) -> Any:
-    return reduce(operator.iadd, parts, next(parts) + next(parts))  # into a value of its own
+    return reduce(operator.iadd, parts, next(parts) + next(parts))  # a new value, which may be changed

@@ -168,7 +168,7 @@ def measure(X: Any, names: str | list[str] | None = None, *, sample: int = 20_00
     if other := [m for m in chosen if m.needs not in ("moments", "sample", "cells")]:
         raise InputError(f"{other[0].name} cannot be taken from rows alone: it needs {other[0].needs}; use scan.")
     source = ArraySource(X, exact=True)
-    size = sample if any(m.needs != "moments" for m in chosen) else 1  # the smallest sample that there is
+    size = sample if any(m.needs != "moments" for m in chosen) else 1  # the smallest possible sample
     found = source.reduce(MomentsAndSample.empty_for(source.width, size, seed))
     summary, groups = Summary(found.moments, sample=found.sample), JackknifeGroups(found.sample, ())
     statistics = {kind: find_statistic(kind, summary, groups, seed)[0] for kind in {m.statistic for m in chosen}}

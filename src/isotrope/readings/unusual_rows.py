@@ -100,7 +100,7 @@ def _word_without(summary: Summary, rows: KeptRows, nulls: Mapping[str, float]) 
     left = (moments.n - part.n) * lengths.median**2
     if moments.resolution * part.energy <= _ROUNDING * left:
         return _word(moments.without(part), nulls)
-    # Rows so long have drowned the others in the sums; the sample still holds others one by one.
+    # The sums have lost the other rows in rounding; the sample still holds some of them one by one.
     others = None if summary.sample is None else _rows_without(summary.sample, rows)
     return None if others is None else _word(others, nulls)
 

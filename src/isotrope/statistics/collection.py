@@ -35,7 +35,7 @@ MOST_GROUPS = 1_000
 
 
 class Wanted(NamedTuple):
-    """Which statistics to keep beside the moments, and how large and which a sample."""
+    """The statistics to keep besides the moments, and the size and seed of the sample."""
 
     tokens: bool = False
     sequences: bool = False
@@ -43,7 +43,7 @@ class Wanted(NamedTuple):
     seed: int = 0
 
     def empty(self, d: int, known: Rows) -> Summary:
-        """An empty summary with what is wanted and what such rows allow."""
+        """An empty summary with the statistics that are wanted and that the rows allow."""
         return Summary(
             Moments.empty(d),
             TokenStatistics.empty(d) if self.tokens and known.token is not None else None,
@@ -72,7 +72,7 @@ class Collection(Reduction):
     skipped: dict[int, str] = field(default_factory=dict)
 
     def update(self, batch: Batch, pool: Executor | None = None) -> None:
-        """Add one batch to every layer it carries; with a pool, large products run beside everything else."""
+        """Add one batch to every layer it carries; with a pool, large products run in its threads."""
         groups: list[tuple[str | None, NDArray[Any] | None]] = [(None, None)]
         if batch.rows.group is not None:
             groups = [*batch.rows.group.members()]
@@ -106,7 +106,7 @@ class Collection(Reduction):
         return self.summaries[key]
 
     def sample_bars(self) -> dict[tuple[str | None, Layer], int]:
-        """The bars of its samples, where they are full: rows above them need not be kept by whom it is merged with."""
+        """The bars of its full samples: a collection that it is merged with need not keep rows above them."""
         samples = {key: summary.sample for key, summary in self.summaries.items() if summary.sample is not None}
         return {key: sample.bar for key, sample in samples.items() if sample.bar is not None}
 
@@ -230,7 +230,7 @@ class MomentsAndSample(Reduction):
 
     @classmethod
     def empty_for(cls, width: int, sample: int, seed: int = 0) -> Self:
-        """Return an empty one for rows of so many dimensions, which samples so many rows."""
+        """Return an empty one for rows of a width, with a sample of a size."""
         return cls(Moments.empty(width), Sample.empty(width, sample, seed))
 
     def update(self, batch: Batch, pool: Executor | None = None) -> None:

@@ -30,7 +30,6 @@ _SAME = 1e-12
 #: Columns per block of the Gram matrix: only blocks on and above the diagonal are multiplied.
 _PANEL = 128
 
-
 #: Rows multiplied at once, so that rounding errors, which are summed up in the rows' own type, stay bounded.
 _ROWS = 2048
 
@@ -68,14 +67,21 @@ class Moments:
     A value with an empty element `Moments.empty(d)` and `+`; `+=` reuses memory. Means and scatter are merged
     centred (Chan, Golub and LeVeque 1983), so a common mean far larger than the spread costs no digits.
 
-    n: rows. mean: (d,). scatter: (d, d), Σ(x − mean)(x − mean)ᵀ. unit_mean: (d,), mean of u = x/‖x‖.
-    unit_scatter: Σ‖u − unit_mean‖². energy: Σ‖x‖². zero, nonfinite: rows left out. resolution: machine
-    epsilon of the coarsest product taken (float32 in fast precision).
+    Attributes:
+        n: Number of rows.
+        mean: Mean row, (d,).
+        scatter: Σ(x − mean)(x − mean)ᵀ, (d, d).
+        unit_mean: Mean of u = x/‖x‖, (d,).
+        unit_scatter: Σ‖u − unit_mean‖².
+        energy: Σ‖x‖².
+        zero, nonfinite: Rows that were left out.
+        resolution: Machine epsilon of the coarsest product (float32 in fast precision).
 
-    >>> from isotrope import prepare_rows
-    >>> a, b = Moments.of(prepare_rows(np.eye(2))), Moments.of(prepare_rows(np.array([[2.0, 2.0]])))
-    >>> (a + b).n, (a + b).mean.tolist()
-    (3, [1.0, 1.0])
+    Examples:
+        >>> from isotrope import prepare_rows
+        >>> a, b = Moments.of(prepare_rows(np.eye(2))), Moments.of(prepare_rows(np.array([[2.0, 2.0]])))
+        >>> (a + b).n, (a + b).mean.tolist()
+        (3, [1.0, 1.0])
     """
 
     n: int
@@ -94,7 +100,7 @@ class Moments:
 
     @classmethod
     def of(cls, rows: UsableRows, product: Matrix | None = None) -> Moments:
-        """The moments of some rows; product: `gram(rows.centred)`, where another thread has worked it out."""
+        """The moments of some rows; product: `gram(rows.centred)`, where another thread has computed it."""
         n, d = rows.values.shape
         if n == 0:
             empty = cls.empty(d)
@@ -200,7 +206,7 @@ class Moments:
     def _fine_singular_values(self) -> Vector:
         """Singular values by way of a factor, which keeps twice the digits of squares, (d,).
 
-        A layer norm leaves a direction in which rows do not spread at all and their mean is tiny: squared, it drowns.
+        A layer norm leaves a direction in which rows do not spread and their mean is tiny: its square is lost.
         """
         values, vectors = np.linalg.eigh(self.scatter)
         root = np.sqrt(np.where(values > values[-1] * 32 * _EXACT, values, 0.0))
@@ -271,7 +277,7 @@ class Moments:
 
 
 def _square(arrays: Mapping[str, NDArray[Any]], d: int) -> Matrix:
-    """The symmetric matrix, (d, d), of which an upper triangle was saved."""
+    """The symmetric matrix, (d, d), from its saved upper triangle."""
     upper = require(arrays, "upper", np.float64, (d * (d + 1) // 2,), within=LARGEST_SQUARE)
     matrix, begin = np.empty((d, d)), 0
     for i in range(d):

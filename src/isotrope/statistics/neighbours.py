@@ -66,7 +66,7 @@ def nearest(rows: Matrix, k: int, of: Indices | None = None, among: NDArray[np.b
 def without(found: Neighbours, rows: Matrix, gone: NDArray[np.bool_], k: int) -> Neighbours:
     """The k nearest of the rows that are not gone, among themselves, from longer lists of all rows, (n, more than k).
 
-    Where a list is left with fewer than k rows, that row's neighbours are looked for anew.
+    Where a list is left with fewer than k rows, that row's neighbours are searched again.
     """
     asking = np.flatnonzero(~gone)
     index, distance = found.which[asking], found.distance[asking]

@@ -1,4 +1,4 @@
-"""Sampled rows with what several measures share, worked out once: unit rows, distinct rows, neighbours, pairs."""
+"""Sampled rows with what several measures share, computed once: unit rows, distinct rows, neighbours, pairs."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Points:
         return int(self.rows.shape[1])
 
     def leave_out(self, group: int) -> Points:
-        """These points without those of a group, which reuse what was worked out for all."""
+        """These points without those of a group, which reuse what was computed for all."""
         kept = self.only(self.group != group)
         kept._whole = (self, group)
         return kept
@@ -161,7 +161,7 @@ class Image:
 
     @classmethod
     def of(cls, rows: Any, image: Any) -> Image:
-        """Rows, (n, d), and their image, (n, e); pairs of which either is zero or not finite are left out."""
+        """Rows, (n, d), and their image, (n, e); pairs with a row that is zero or not finite are left out."""
         before, after = prepare_rows(rows), prepare_rows(image)
         sizes = [len(b) + b.zero + b.nonfinite for b in (before, after)]
         if sizes[0] != sizes[1]:

@@ -17,7 +17,13 @@ from isotrope.statistics.saved_arrays import LARGEST, MOST, decode_rows, encode_
 from isotrope.statistics.sequences import SequenceSpectra
 from isotrope.statistics.usable_rows import UsableRows, prepare_rows
 
-_OPTIONAL = ("token", "position", "special")
+#: What may be known of a sampled row, and the types in which it is saved; the first is that in memory.
+_KNOWN: dict[str, tuple[Any, ...]] = {
+    "sequence": (np.uint64,),
+    "token": (np.int64, np.int32),
+    "position": (np.int64, np.int32),
+    "special": (np.bool_,),
+}
 
 _REAL = (np.float32, np.float64)
 
@@ -27,11 +33,8 @@ _SLACK = 0.25
 #: Bytes of a table up to which it is asked for at once; beyond, it is doubled as it fills.
 _RESERVED = 256_000_000
 
-#: Columns that are put in order at once; sixteen are a line of the cache.
-_COLUMNS = 16
-
-#: Rows that are picked at once: few enough to stay in the cache.
-_PICKED = 512
+#: Columns that are put in order at once (a line of the cache), and rows that are picked at once, to stay in the cache.
+_COLUMNS, _PICKED = 16, 512
 
 
 class _SamplePart(NamedTuple):
@@ -48,8 +51,11 @@ class Sample:
     A value with an empty element `Sample.empty(d, size, seed)` and `+`. The rule needs no memory of what was dropped,
     so merging is a law: dropped once means that enough rows come before it, and more never makes it fewer.
 
-    size: rows wanted (the last sequence may go beyond). seed: chooses the hash. sequences: how many sequences
-    were offered in all. Rows without sequences are each a sequence of one.
+    Attributes:
+        d: Width of the rows.
+        size: Number of rows wanted; the last sequence may go beyond. A row without a sequence is a sequence of one.
+        seed: Selects the hash.
+        sequences: How many sequences were offered.
     """
 
     d: int
@@ -96,12 +102,9 @@ class Sample:
         if d != self.d:
             raise MergeError(f"cannot merge sampled rows of width {d} with rows of width {self.d}.")
         if self._parts and len(known):
-            here, there = list(_columns(self._parts[0].known)), list(_columns(known))
+            here, there = (", ".join(_columns(rows)) for rows in (self._parts[0].known, known))
             if here != there:
-                raise MergeError(
-                    f"cannot merge a sample that knows {', '.join(there)} of its rows "
-                    f"with one that knows {', '.join(here)}."
-                )
+                raise MergeError(f"cannot merge a sample that knows {there} of its rows with one that knows {here}.")
 
     def _take(self, values: NDArray[np.floating[Any]], known: Rows) -> None:
         if len(self._free) < len(values) or values.dtype.itemsize > self._table.dtype.itemsize:
@@ -190,7 +193,7 @@ class Sample:
         return len(self.rows.starts())
 
     def spectra(self) -> SequenceSpectra:
-        """The spectra of the sampled sequences, worked out once."""
+        """The spectra of the sampled sequences, computed once."""
         if self._spectra is None:
             self._spectra = SequenceSpectra.of_rows(self.values, self.rows)
         return self._spectra
@@ -224,7 +227,7 @@ class Sample:
         return {"facts": facts, "values": self.values} | _columns(self.rows)
 
     def compact_arrays(self, rows: int, mean: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-        """The sample of about so many rows that this one holds, as `encode_rows` stores them.
+        """A smaller sample that this one holds, as `encode_rows` stores it.
 
         Args:
             rows: How many rows at most; the last sequence may go beyond, as in every sample.
@@ -246,9 +249,8 @@ class Sample:
         values = (
             decode_rows(arrays) if "half" in arrays else require(arrays, "values", _REAL, (None, d), within=LARGEST)
         )
-        require_consistent(
-            d > 0 and size > 0 and values.shape[1] == d, f"the saved sample of width {d} has size {size}"
-        )
+        is_sample = d > 0 and size > 0 and values.shape[1] == d
+        require_consistent(is_sample, f"the saved sample of width {d} has size {size}")
         known = _read_known(arrays, len(values))
         require_consistent(len(known.starts()) <= sequences, f"the saved sample holds more than {sequences} sequences")
         result = cls(d, size, seed, sequences)
@@ -260,12 +262,10 @@ class Sample:
 
 def _read_known(arrays: Mapping[str, NDArray[Any]], n: int) -> Rows:
     """What is known of n rows, from a file; narrow numbers become as wide as in memory."""
-    columns: dict[str, Any] = {"sequence": require(arrays, "sequence", np.uint64, (n,))}
-    for name in ("token", "position"):
-        if name in arrays:
-            columns[name] = require(arrays, name, (np.int64, np.int32), (n,)).astype(np.int64, copy=False)
-    if "special" in arrays:
-        columns["special"] = require(arrays, "special", np.bool_, (n,))
+    columns: dict[str, Any] = {}
+    for name, types in _KNOWN.items():
+        if name in arrays or name == "sequence":
+            columns[name] = require(arrays, name, types, (n,)).astype(types[0], copy=False)
     return Rows(**columns)
 
 
@@ -288,13 +288,12 @@ def _pick_rows(one: NDArray[Any], other: NDArray[Any], which: NDArray[np.int64])
 
 def _columns(known: Rows) -> dict[str, NDArray[Any]]:
     """What is known of rows, by name."""
-    columns = {name: getattr(known, name) for name in ("sequence", *_OPTIONAL)}
+    columns = {name: getattr(known, name) for name in _KNOWN}
     return {name: column for name, column in columns.items() if column is not None}
 
 
 def _join(parts: list[Rows]) -> Rows:
     """One after another; all of them know the same."""
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts]) for name in _columns(parts[0])
-    }
-    return Rows(**columns)
+    tables = [_columns(part) for part in parts]
+    joined: dict[str, Any] = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    return Rows(**joined)

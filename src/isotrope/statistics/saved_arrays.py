@@ -30,7 +30,7 @@ _TOP = 2.0**15
 #: No number of a row is off by more than this share of itself, or this share of the largest number of its row.
 RELATIVE, ABSOLUTE = 2.0**-11, 2.0**-40
 
-#: NDArray[np.floating[Any]] that are encoded at a time, so that temporaries stay small.
+#: Rows that are encoded at a time, so that temporaries stay small.
 _ENCODED = 4096
 
 
@@ -139,7 +139,7 @@ def encode_rows(rows: NDArray[np.floating[Any]], mean: NDArray[np.float64]) -> d
         stored = np.where(less_mean[part, None], offsets, rows[part])
         top = np.abs(stored).max(axis=1)
         scale[part] = np.where(top > 0, top / _TOP, 1.0)
-        # NDArray[np.floating[Any]] so short that the scale has no digits left are as good as zero beside it.
+        # The scale of a row that is extremely short would have no digits left.
         scale[part] = np.maximum(scale[part], np.finfo(rows.dtype).tiny)
         half[part] = stored / scale[part, None]
     return {"half": half, "scale": scale, "less_mean": less_mean, "mean": centre}

@@ -32,11 +32,16 @@ _DECOMPOSED = 2048
 class SequenceStatistics:
     """Sums over sequences of at least two rows. A value with an empty element `SequenceStatistics.empty(d)` and `+`.
 
-    units: (d,), Σx/‖x‖ over all rows. lengths: (longest + 1,), how many sequences have each length.
-    count: sequences of two rows or more. directed: those whose rows do not cancel, so that their mean has a direction.
-    rows: rows of all sequences. uniformity: Σ over sequences of the mean cosine over distinct pairs. first: Σ of the
-    mean cosine of the first row to the others (first_with_itself: to itself too). inner: Σ over directed sequences of
-    the mean cosine of the rows to their mean.
+    Attributes:
+        units: Σx/‖x‖ over all rows, (d,).
+        lengths: How many sequences have each length, (longest + 1,).
+        count: Sequences of two rows or more.
+        directed: Those whose rows do not cancel, so that their mean has a direction.
+        rows: Rows of all sequences.
+        uniformity: Σ over sequences of the mean cosine over distinct pairs.
+        first: Σ over sequences of the mean cosine of the first row to the others.
+        first_with_itself: The same with the first row among the others.
+        inner: Σ over directed sequences of the mean cosine of the rows to their mean.
     """
 
     units: NDArray[np.float64]

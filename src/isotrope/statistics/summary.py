@@ -50,7 +50,7 @@ class Summary:
         self.begin(rows, known)()
 
     def begin(self, rows: Any, known: Rows, pool: Executor | None = None) -> Callable[[], None]:
-        """Add rows to all but the moments, whose large product a pool may work out meanwhile; the result adds those."""
+        """Add rows to all but the moments, whose large product a pool may compute meanwhile; the result adds them."""
         usable = prepare_rows(rows, known)
         product = None if pool is None else pool.submit(gram, usable.centred)
         # What may refuse the rows comes first, so that nothing has changed where it does.

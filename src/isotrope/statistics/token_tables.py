@@ -23,7 +23,7 @@ _TOTALS = ("mean_square", "unit_square")
 
 
 def frequent(n: Index) -> NDArray[np.bool_]:
-    """Which of the types with so many occurrences are in the window, (k,)."""
+    """Which token types are in the window, from their numbers of occurrences, (k,)."""
     return (n >= FEWEST) & (n <= MOST)
 
 

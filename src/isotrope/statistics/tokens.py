@@ -61,18 +61,17 @@ class TokenStatistics:
     number of types seen, not with the corpus (Yamagiwa and Shimodaira 2024, Algorithm 1, without its
     cancellation: means and scatters are merged centred and in float64).
 
-    types: (k,) int64, ascending; type types[i] has row _slot[i] of the tables, which have room for more.
-    _n: occurrences. _scatters: Σ‖x − μ_t‖². _energy: Σ‖x‖². _means: (room, d), μ_t. _units: (room, d), Σx/‖x‖, in the
-    rows' own type.
+    Attributes:
+        types: The token types, ascending, (k,).
     """
 
     types: Index
-    _slot: Index
-    _n: Index
-    _scatters: Vector
-    _energy: Vector
-    _means: NDArray[np.float64]
-    _units: NDArray[np.floating[Any]]
+    _slot: Index  # the row of each type in the tables below, which have room for more types
+    _n: Index  # occurrences
+    _scatters: Vector  # Σ‖x − μ_t‖²
+    _energy: Vector  # Σ‖x‖²
+    _means: NDArray[np.float64]  # μ_t, (room, d)
+    _units: NDArray[np.floating[Any]]  # Σx/‖x‖, (room, d), in the rows' own type
 
     @classmethod
     def empty(cls, d: int) -> TokenStatistics:
