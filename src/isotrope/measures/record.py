@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -204,35 +203,21 @@ def _array(rows: Any) -> Any:
 
 MEASURES: Registry[Measure] = Registry("measure")
 
-_Fields = ParamSpec("_Fields")
 
+@dataclass(frozen=True, kw_only=True)
+class measure(Record):
+    """Register a function as a measure under its own name; the function becomes the measure."""
 
-def _make_decorator(make: Callable[_Fields, Record]) -> Callable[_Fields, Callable[[Callable[..., float]], Measure]]:
-    """Make a decorator that takes the fields of a record."""
-
-    def measure(*args: _Fields.args, **kwargs: _Fields.kwargs) -> Callable[[Callable[..., float]], Measure]:
-        """Register a function as a measure under its own name; the function becomes the measure."""
-        return partial(_register, make(*args, **kwargs))
-
-    return measure
-
-
-def _register(record: Record, function: Callable[..., float]) -> Measure:
-    by_need = {
-        "name": record.name or function.__name__,
-        "group": record.group or _GROUP_OF[record.needs],
-        "length_power": _LENGTH_POWER_OF.get(record.needs, 0)
-        if record.length_power == _BY_NEED
-        else record.length_power,
-    }
-    found = Measure(**{**vars(record), **by_need}, function=function)
-    object.__setattr__(found, "__doc__", function.__doc__ or record.says)
-    MEASURES.add(found.name, found)
-    return found
-
-
-#: Registers a function as a measure: a decorator that takes the fields of a `Record`.
-measure = _make_decorator(Record)
+    def __call__(self, function: Callable[..., float]) -> Measure:
+        by_need = {
+            "name": self.name or function.__name__,
+            "group": self.group or _GROUP_OF[self.needs],
+            "length_power": _LENGTH_POWER_OF.get(self.needs, 0) if self.length_power == _BY_NEED else self.length_power,
+        }
+        found = Measure(**{**vars(self), **by_need}, function=function)
+        object.__setattr__(found, "__doc__", function.__doc__ or self.says)
+        MEASURES.add(found.name, found)
+        return found
 
 
 def add_cells_measures(name: str, function: Callable[[Cells], float], **record: Any) -> None:
