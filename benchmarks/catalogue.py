@@ -12,7 +12,7 @@ import numpy as np
 from isotrope.measures import MEASURES, Measure
 from isotrope.quantization.cells import Cells
 from isotrope.readings.intervals import JackknifeGroups, compute_intervals
-from isotrope.statistics import Sample, block
+from isotrope.statistics import Sample, prepare_rows
 from machine import describe, seconds
 from vectors import rows
 
@@ -28,7 +28,7 @@ def value(m: Measure, x: np.ndarray) -> float:
 def interval(m: Measure, x: np.ndarray) -> None:
     """A measure from rows with its interval."""
     sample = Sample.empty(x.shape[1], len(x))
-    sample.add(block(x))
+    sample.add(prepare_rows(x))
     groups = JackknifeGroups(sample, [m.needs])
     made = Cells.of(groups.points, **m.parameters) if m.needs == "cells" else None
     statistic = made or (groups.points if m.needs == "sample" else x)

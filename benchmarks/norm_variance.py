@@ -17,7 +17,7 @@ import numpy as np
 
 from isotrope.sources.batch import Batch
 from isotrope.sources.models.load import load
-from isotrope.statistics import TokenStatistics, block
+from isotrope.statistics import TokenStatistics, prepare_rows
 from machine import describe, seconds
 from scan_overhead import Fixed
 
@@ -31,7 +31,7 @@ def ours(batches: list[Batch]) -> dict[int, TokenStatistics]:
         for layer, rows in batch.layers.items():
             if layer not in found:
                 found[layer] = TokenStatistics.empty(rows.shape[1])
-            found[layer] += TokenStatistics.of(block(rows, batch.rows))
+            found[layer] += TokenStatistics.of(prepare_rows(rows, batch.rows))
     return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from isotrope.measures import MEASURES, Measure
 from isotrope.quantization.cells import Cells
-from isotrope.statistics import Image, Moments, Points, block
+from isotrope.statistics import Image, Moments, Points, prepare_rows
 
 NUMBERS = (250, 1_000, 4_000, 16_000)
 D, SEEDS = 64, 5
@@ -50,9 +50,9 @@ def whitened(rows: np.ndarray) -> np.ndarray:
 
 def values(measures: list[Measure], rows: np.ndarray) -> list[float]:
     """Each measure of one draw; what several of them need is worked out once."""
-    points = Points.of(block(rows))
-    image = Image(points, Points.of(block(whitened(rows))))
-    statistics: dict[str, Any] = {"moments": Moments.of(block(rows)), "sample": points, "image": image}
+    points = Points.of(prepare_rows(rows))
+    image = Image(points, Points.of(prepare_rows(whitened(rows))))
+    statistics: dict[str, Any] = {"moments": Moments.of(prepare_rows(rows)), "sample": points, "image": image}
     statistics |= {kind: Cells.of(points, kind, CODEBOOKS, SIZE) for kind in ("additive", "product")}
     return [m(statistics[m.parameters["kind"] if m.needs == "cells" else m.needs]) for m in measures]
 

@@ -22,7 +22,7 @@ from isotrope.engines.ray.workers import _MERGED
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.shards import batches_per_shard
 from isotrope.sources.vectors.source import _SHARD_BATCHES, default_rows
-from isotrope.statistics import Collection, Moments, Sample, Summary, TokenStatistics, Wanted, block
+from isotrope.statistics import Collection, Moments, Sample, Summary, TokenStatistics, Wanted, prepare_rows
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
@@ -96,7 +96,7 @@ def summary(d: int, rows: int, seed: int = SEED, sample: int = SAMPLE) -> Summar
     """Moments and a sample of so many rows."""
     rng = np.random.default_rng(seed)
     ids = np.arange(seed * 10**9, seed * 10**9 + rows, dtype=np.uint64)
-    some = block(rng.standard_normal((rows, d), dtype=np.float32), Rows(ids))
+    some = prepare_rows(rng.standard_normal((rows, d), dtype=np.float32), Rows(ids))
     kept = Sample.empty(d, sample, SEED)
     kept.add(some)
     return Summary(Moments.of(some), sample=kept)
@@ -136,8 +136,8 @@ def bytes_of(d: int, *, sample: int = SAMPLE, types: int = 0) -> dict[str, int]:
     """Bytes of each statistic of one layer, from the arrays of real ones and how they grow."""
     small, known = Moments.empty(64), Sample.empty(64, 10, SEED)
     ids, ones = np.arange(10, dtype=np.uint64), np.ones((10, 64), np.float32)
-    of_tokens = block(ones, Rows(ids, np.arange(10), np.zeros(10, np.int64), np.zeros(10, bool)))
-    known.add(of_tokens if types else block(ones, Rows(ids)))
+    of_tokens = prepare_rows(ones, Rows(ids, np.arange(10), np.zeros(10, np.int64), np.zeros(10, bool)))
+    known.add(of_tokens if types else prepare_rows(ones, Rows(ids)))
     tokens = TokenStatistics.of(of_tokens)
     fixed = size(small) - 8 * (64 * 64 + 2 * 64)
     each_row = (size(known) - known.arrays()["facts"].nbytes) / 10 - 4 * 64

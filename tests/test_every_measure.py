@@ -19,7 +19,15 @@ from isotrope.measures import GROUPS, MEASURES, Measure, get
 from isotrope.measures.drift_correlation import LayerReadings
 from isotrope.quantization.cells import Cells
 from isotrope.sources.batch import Rows
-from isotrope.statistics import Image, Moments, Points, SequenceSpectra, SequenceStatistics, TokenStatistics, block
+from isotrope.statistics import (
+    Image,
+    Moments,
+    Points,
+    SequenceSpectra,
+    SequenceStatistics,
+    TokenStatistics,
+    prepare_rows,
+)
 
 Values = np.ndarray
 Move = Callable[[Values], Values]
@@ -72,10 +80,10 @@ def data(m: Measure, values: Values, rows: Rows | None = None, move: Move = same
         return Image.of(move(wide), move(repaired(wide)))
     if m.needs == "layers":
         step = np.linspace(0.0, 1.0, values.shape[1]) * (np.abs(values).max(initial=0.0) or 1.0)
-        layers = [Moments.of(block(move(values + k * step))) for k in (0.0, 0.3, 0.1, 0.7, 0.5)]
+        layers = [Moments.of(prepare_rows(move(values + k * step))) for k in (0.0, 0.3, 0.1, 0.7, 0.5)]
         drift = np.array([MEASURES.get("drift_norm")(x) for x in layers])
         return LayerReadings(drift, np.array([MEASURES.get("mean_cosine")(x) for x in layers]))
-    usable = block(move(values), known(len(values)) if rows is None else rows)
+    usable = prepare_rows(move(values), known(len(values)) if rows is None else rows)
     if m.needs == "cells":
         return cells(m, Points.of(usable))
     return STATISTICS[m.needs].of(usable)
@@ -281,7 +289,7 @@ def test_merged_statistics_give_the_same_value(m: Measure, space: str) -> None:
     values = SPACES[space]
     rows = known(len(values))
     groups = (rows.sequence == 0, (rows.sequence > 0) & (rows.sequence < 20), rows.sequence >= 20)
-    parts = [STATISTICS[m.needs].of(block(values[g], rows.take(g))) for g in groups]
+    parts = [STATISTICS[m.needs].of(prepare_rows(values[g], rows.take(g))) for g in groups]
     expected = reading(m, data(m, values, rows))
     assert close(reading(m, reduce(lambda a, b: a + b, parts)), expected)
     if m.needs in FROM_ROWS:
@@ -294,7 +302,7 @@ def test_merged_statistics_give_the_same_value(m: Measure, space: str) -> None:
 def test_cells_of_merged_points_give_the_same_value(m: Measure, space: str) -> None:
     values = SPACES[space]
     rows = known(len(values))
-    parts = [Points.of(block(values[g], rows.take(g))) for g in (rows.sequence >= 20, rows.sequence < 20)]
+    parts = [Points.of(prepare_rows(values[g], rows.take(g))) for g in (rows.sequence >= 20, rows.sequence < 20)]
     expected = reading(m, data(m, values, rows))
     assert close(reading(m, cells(m, parts[0] + parts[1])), expected)
     assert close(m(values), expected)

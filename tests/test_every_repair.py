@@ -29,7 +29,7 @@ from isotrope.repairs import REPAIRS, AllButTheTop, Centering, Repair, SoftDecay
 from isotrope.repairs.linear import LinearRepair
 from isotrope.sources.input import Input
 from isotrope.sources.vectors.source import ArraySource
-from isotrope.statistics import Moments, Sample, block
+from isotrope.statistics import Moments, Sample, prepare_rows
 from testkit.models import save_model, texts
 
 Values = np.ndarray
@@ -187,7 +187,7 @@ def test_repairs_of_rows_take_any_input(repair: Repair, kind: str, tmp_path: Pat
         source = given if isinstance(given, ArraySource) else ArraySource(names)
         sample = Sample.empty(6, 1000, repair.seed)
         for batch in source.batches():
-            sample.add(block(next(iter(batch.layers.values())), batch.rows))
+            sample.add(prepare_rows(next(iter(batch.layers.values())), batch.rows))
         expected = sample.values
     assert len(expected) == 150
     assert_allclose(fitted.transform(rows()), clone(repair).fit(expected).transform(rows()), rtol=0, atol=1e-6)
@@ -219,7 +219,7 @@ def test_moments_and_streams_in_any_order_give_the_same_map(repair: LinearRepair
             stream.partial_fit(part)
         assert_allclose(stream.transform(x), expected, rtol=0, atol=1e-9)
     if not repair.get_params().get("normalize"):
-        a, b, c = (Moments.of(block(part)) for part in (x[:9], x[9:80], x[80:]))
+        a, b, c = (Moments.of(prepare_rows(part)) for part in (x[:9], x[9:80], x[80:]))
         for moments in ((a + b) + c, c + (b + a)):
             assert_allclose(clone(repair).fit(moments).transform(x), expected, rtol=0, atol=1e-9)
             assert_allclose(clone(repair).fit_moments(moments).transform(x), expected, rtol=0, atol=1e-9)
@@ -240,7 +240,7 @@ def test_the_map_turns_with_the_rows(repair: LinearRepair) -> None:
 def test_moments_so_far_are_not_the_callers(repair: LinearRepair) -> None:
     if repair.get_params().get("normalize"):
         return
-    moments = Moments.of(block(rows()))
+    moments = Moments.of(prepare_rows(rows()))
     before = moments.arrays()
     clone(repair).fit(moments).partial_fit(rows())
     clone(repair).partial_fit(moments).partial_fit(rows())
@@ -253,7 +253,7 @@ def test_what_the_map_does_follows_from_the_moments(repair: LinearRepair) -> Non
     if repair.get_params().get("normalize") or repair.get_params().get("scaled"):
         return
     fitted = clone(repair).fit(rows())
-    pushed, direct = fitted.affine_.push(fitted.moments_), Moments.of(block(fitted.transform(rows())))
+    pushed, direct = fitted.affine_.push(fitted.moments_), Moments.of(prepare_rows(fitted.transform(rows())))
     assert_allclose(pushed.scatter, direct.scatter, rtol=0, atol=1e-8)
     assert_allclose(pushed.mean, direct.mean, rtol=0, atol=1e-9)
     assert len(fitted.gains_) == len(fitted.spectrum_) == 6 or fitted.get_params().get("tolerance")
@@ -412,7 +412,7 @@ def test_a_saved_repair_that_changed_is_refused(repair: Repair, damage: str, tmp
 
 
 def test_loading_for_other_rows_is_refused_or_warned_of(tmp_path: Path) -> None:
-    moments = Moments.of(block(rows()))
+    moments = Moments.of(prepare_rows(rows()))
     Whitening().fit_moments(moments, [{"kind": "model", "model": "this"}]).save(tmp_path / "saved")
     with pytest.raises(InputError, match="for rows of width 6, got rows of width 5"):
         load_repair(tmp_path / "saved", width=5)

@@ -25,7 +25,7 @@ from isotrope.statistics import (
     Summary,
     TokenStatistics,
     Wanted,
-    block,
+    prepare_rows,
 )
 from isotrope.statistics import collection as collection_module
 
@@ -69,7 +69,7 @@ def texts(seed: int, lengths: list[int], d: int, dtype: Any = np.float64, offset
 
 def _sample(t: Texts) -> Sample:
     sample = Sample.empty(t.values.shape[1], _SIZE, 3)
-    sample.add(block(t.values, t.known))
+    sample.add(prepare_rows(t.values, t.known))
     return sample
 
 
@@ -88,12 +88,12 @@ def _collection(t: Texts) -> Collection:
 
 
 BUILD: dict[str, Any] = {
-    "Moments": lambda t: Moments.of(block(t.values, t.known)),
-    "TokenStatistics": lambda t: TokenStatistics.of(block(t.values, t.known)),
-    "SequenceStatistics": lambda t: SequenceStatistics.of(block(t.values, t.known)),
-    "SequenceSpectra": lambda t: SequenceSpectra.of(block(t.values, t.known)),
-    "Points": lambda t: Points.of(block(t.values, t.known)),
-    "RowLengths": lambda t: RowLengths.of(block(t.values, t.known)),
+    "Moments": lambda t: Moments.of(prepare_rows(t.values, t.known)),
+    "TokenStatistics": lambda t: TokenStatistics.of(prepare_rows(t.values, t.known)),
+    "SequenceStatistics": lambda t: SequenceStatistics.of(prepare_rows(t.values, t.known)),
+    "SequenceSpectra": lambda t: SequenceSpectra.of(prepare_rows(t.values, t.known)),
+    "Points": lambda t: Points.of(prepare_rows(t.values, t.known)),
+    "RowLengths": lambda t: RowLengths.of(prepare_rows(t.values, t.known)),
     "Sample": _sample,
     "Summary": _summary,
     "Collection": _collection,
@@ -252,7 +252,7 @@ def test_rows_of_another_width_are_refused_before_anything_changes(kind: str) ->
 def test_samples_of_another_size_or_seed_are_refused(size: int, seed: int) -> None:
     t = texts(1, [2, 3], 4)
     other = Sample.empty(4, size, seed)
-    other.add(block(t.values, t.known))
+    other.add(prepare_rows(t.values, t.known))
     _refused(_sample(t), other)
     mine, theirs = _summary(t), _summary(t)
     theirs.sample = other
@@ -262,7 +262,7 @@ def test_samples_of_another_size_or_seed_are_refused(size: int, seed: int) -> No
 def test_samples_that_know_different_things_of_their_rows_are_refused() -> None:
     t = texts(1, [2, 3], 4)
     other = Sample.empty(4, _SIZE, 3)
-    other.add(block(t.values, Rows(t.known.sequence)))
+    other.add(prepare_rows(t.values, Rows(t.known.sequence)))
     _refused(_sample(t), other)
 
 

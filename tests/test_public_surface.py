@@ -46,7 +46,8 @@ def test_what_moved_says_where_it_is(module: str, name: str) -> None:
 
 def test_a_moved_module_replaces_nothing() -> None:
     import_module("isotrope.statistics.block")
-    from isotrope.statistics import block
+    with pytest.warns(DeprecationWarning, match="import prepare_rows from isotrope"):
+        from isotrope.statistics import block
 
     assert block([[3.0, 4.0]]).norms.tolist() == [5.0]
 

@@ -13,7 +13,7 @@ import pytest
 
 from isotrope.sources.batch import Rows
 from isotrope.sources.input import Input
-from isotrope.statistics import Collection, TokenStatistics, Wanted, block
+from isotrope.statistics import Collection, TokenStatistics, Wanted, prepare_rows
 from testkit.ray_stand_in import StandIn
 
 
@@ -31,7 +31,7 @@ def scale() -> ModuleType:
 def test_bytes_are_those_of_real_statistics(d: int, scale: ModuleType) -> None:
     real = scale.summary(d, 500, sample=300)
     tokens = TokenStatistics.of(
-        block(np.ones((60, d), np.float32), Rows(np.arange(60, dtype=np.uint64), np.arange(60) % 20))
+        prepare_rows(np.ones((60, d), np.float32), Rows(np.arange(60, dtype=np.uint64), np.arange(60) % 20))
     )
     said = scale.bytes_of(d, sample=300)
     assert said["moments"] == scale.size(real.moments)

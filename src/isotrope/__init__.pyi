@@ -4,6 +4,7 @@ from isotrope import nn as nn
 from isotrope.advice.advice import Advice as Advice
 from isotrope.advice.advise import advise as advise
 from isotrope.advice.build import build as build
+from isotrope.engines.distributed import merge_ranks as merge_ranks
 from isotrope.engines.engine import Engine as Engine
 from isotrope.errors import IsotropeError as IsotropeError
 from isotrope.evaluation.retrieval import evaluate_retrieval as evaluate_retrieval
@@ -13,7 +14,7 @@ from isotrope.findings import Reading as Reading
 from isotrope.finetuning.glue import evaluate_glue as evaluate_glue
 from isotrope.finetuning.settings import Training as Training
 from isotrope.quantization import quantize as quantize
-from isotrope.readings.measure_rows import measure as measure
+from isotrope.readings.layer_readings import measure as measure
 from isotrope.repairs import Affine as Affine
 from isotrope.repairs import AllButTheTop as AllButTheTop
 from isotrope.repairs import Centering as Centering
@@ -36,4 +37,5 @@ from isotrope.statistics import Moments as Moments
 from isotrope.statistics import Sample as Sample
 from isotrope.statistics import SequenceStatistics as SequenceStatistics
 from isotrope.statistics import TokenStatistics as TokenStatistics
+from isotrope.statistics import prepare_rows as prepare_rows
 from isotrope.version import __version__ as __version__

@@ -20,11 +20,12 @@ MOVED: dict[str, dict[str, str]] = {
     "isotrope.sources.models": {"Loaded": "sources.models.load.Loaded"},
     "isotrope.sources.text_rows": {"Encoder": "sources.text.encoder.Encoder"},
     "isotrope.sources.token_weights": {"sif_weights": "sources.text.token_weights.sif_weights"},
-    "isotrope.statistics.block": {"block": "statistics.usable_rows.block"},
+    "isotrope.statistics": {"block": "statistics.usable_rows.prepare_rows"},
+    "isotrope.statistics.block": {"block": "statistics.usable_rows.prepare_rows"},
 }
 
 #: Those among them that are packages now, which resolve moved names themselves.
-PACKAGES = {"isotrope.sources.corpora", "isotrope.sources.models"}
+PACKAGES = {"isotrope.sources.corpora", "isotrope.sources.models", "isotrope.statistics"}
 
 
 def resolve_moved(module: str, name: str) -> Any:

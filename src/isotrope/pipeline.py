@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
+import ctypes
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from isotrope.compute.memory import release_memory
 from isotrope.compute.threads import open_pool
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
 from isotrope.layers import Layer
 from isotrope.measures import GROUPS, Measure, select
-from isotrope.measures.selection import refuse_images
+from isotrope.measures.selection import check_no_images
 from isotrope.readings.cost import count_parallel_layers, estimate_seconds, estimate_seconds_after, format_duration
 from isotrope.readings.layer_readings import read, read_across
 from isotrope.readings.null import Nulls
@@ -83,7 +83,7 @@ def resolve_measures(measures: str | list[str] | None, *, sample: int = 20_000, 
     named = select(single) if (single := [n for n in names if n and n not in (*GROUPS, "all")]) else []
     if across := [name for m in chosen for name in m.across]:
         chosen = select([*(m.name for m in chosen), *across])
-    refuse_images(chosen)
+    check_no_images(chosen)
     needs = {m.needs for m in chosen}
     wanted = Wanted(
         tokens="tokens" in needs,
@@ -120,6 +120,19 @@ def collect(
     return found
 
 
+def release_memory() -> None:
+    """Return what was freed to the system, where the C library can (glibc).
+
+    Otherwise it may keep some megabytes, to which what follows a pass is added.
+
+    >>> release_memory()
+    """
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
+
+
 def _announce_measuring(source: Source, options: SelectedMeasures) -> str:
     """Say what comes after the pass over the input, where it takes long."""
     after = estimate_seconds_after(options.measures, options.wanted.sample, source.width, len(source.layers))
@@ -149,7 +162,7 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
     jobs = [(g, layer) for g in groups for layer in layers if g is None or (g, layer) in collection.summaries]
     unusual = UnusualRows(source.token_names)
     measures = options.select_measures(collection, layers)
-    isoscore = next((m for m in measures if m.name == "isoscore"), None)
+    relative = [m for m in measures if m.relative and m.needs == "moments"]
     costs = estimate_seconds(measures, options.wanted.sample, source.width)
     whole, spent = sum(costs.values()) * len(jobs), 0.0
 
@@ -180,7 +193,7 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
     with open_pool(count_parallel_layers(source.width)) as pool:
         for (group, layer), (summary, found) in zip(jobs, pool.map(read_layer, jobs), strict=True):
             if group is None:
-                unusual.add(layer, summary, math.nan if isoscore is None else nulls.value(isoscore, summary))
+                unusual.add(layer, summary, {m.name: nulls.value(m, summary) for m in relative})
             readings += found
     readings += read_across(readings, measures, options.seed)
     findings = Findings(

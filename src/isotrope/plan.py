@@ -36,7 +36,7 @@ _SAMPLE_ROOM = 1.25
 class Plan:
     """An estimate. rows: of each layer. seconds: of the scan in one process. memory: bytes at its peak.
 
-    disk: bytes that the run leaves. checkpoints: bytes beside them while it runs, if that takes long enough for one.
+    disk: bytes that the run leaves. checkpoints: bytes besides them while it runs, if that takes long enough for one.
     """
 
     rows: int
@@ -108,7 +108,7 @@ class _Shape(NamedTuple):
 
 
 def _peak(measures: Sequence[Measure], shape: _Shape, *, kept: int | None) -> int:
-    """Bytes at the peak of a scan, beside the program: while it measures, writes the run or computes the report.
+    """Bytes at the peak of a scan, besides the program: while it measures, writes the run or computes the report.
 
     kept: bytes of the statistics that the report is computed from; None where there is no report.
     """

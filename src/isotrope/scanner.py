@@ -10,7 +10,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isotrope.compute.memory import release_memory
 from isotrope.engines.engine import Engine
 from isotrope.errors import InputError
 from isotrope.findings import Findings
@@ -20,6 +19,7 @@ from isotrope.pipeline import (
     collect,
     compute_findings,
     describe_settings,
+    release_memory,
     resolve_measures,
 )
 from isotrope.runs import checkpoint as checkpoints

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from isotrope.sources.vectors.source import ArraySource
-from isotrope.statistics import Collection, Moments, Wanted, block
+from isotrope.statistics import Collection, Moments, Wanted, prepare_rows
 from isotrope.storage.files import read_arrays
 
 pytest.importorskip("torch")
@@ -28,7 +28,7 @@ import torch.distributed as dist
 from isotrope.engines.distributed import merge_ranks
 from isotrope.errors import MergeError
 from isotrope.sources.vectors.source import ArraySource
-from isotrope.statistics import block
+from isotrope.statistics import prepare_rows
 from isotrope.statistics import Collection, Moments, Wanted
 from isotrope.storage.files import write_arrays
 
@@ -40,7 +40,7 @@ collection, moments = Collection(Wanted(sample=100)), Moments.empty(6)
 for number, batch in enumerate(source.batches()):
     if number % size == rank:
         collection.update(batch)
-        moments += Moments.of(block(batch.layers[0]))
+        moments += Moments.of(prepare_rows(batch.layers[0]))
 write_arrays(folder / f"moments{rank}.safetensors", merge_ranks(moments).arrays())
 write_arrays(folder / f"collection{rank}.safetensors", merge_ranks(collection).arrays())
 try:
@@ -68,7 +68,7 @@ def test_as_if_one_had_seen_all_rows(size: int, tmp_path: Path) -> None:
         _, said = rank.communicate()
         assert rank.returncode == 0, said.decode()
     found = [Moments.from_arrays(read_arrays(tmp_path / f"moments{rank}.safetensors")) for rank in range(size)]
-    whole = Moments.of(block(ROWS))
+    whole = Moments.of(prepare_rows(ROWS))
     assert found[0].n == len(ROWS)
     np.testing.assert_allclose(found[0].mean, ROWS.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(found[0].scatter / (len(ROWS) - 1), np.cov(ROWS.T), rtol=1e-9)

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotrope.formats.csv import csv_text, neutralize_formula
+from isotrope.formats.printable import format_csv, neutralize_formula
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1)
 
 
 @given(st.lists(st.tuples(TEXTS, st.floats(), st.integers(-(2**53), 2**53)), min_size=1, max_size=8))
 def test_reads_back(rows: list[tuple[str, float, int]]) -> None:
-    text = csv_text(pd.DataFrame(rows, columns=["text", "float", "int"]))
+    text = format_csv(pd.DataFrame(rows, columns=["text", "float", "int"]))
     header, *found = csv.reader(io.StringIO(text, newline=""))
     assert header == ["text", "float", "int"]
     assert [row[0] for row in found] == [neutralize_formula(row[0]) for row in rows]
@@ -56,7 +56,7 @@ def test_headings_and_every_kind_of_column() -> None:
             "yes": [True, False],
         }
     )
-    assert csv_text(frame) == (
+    assert format_csv(frame) == (
         '"\'=name","mixed","string","category","yes"\n"a",-1.5,"\'=d","\'=e",True\n"\'=b","\'=c","","f",False\n'
     )
     assert frame.columns[0] == "=name"  # the table itself is left as it was

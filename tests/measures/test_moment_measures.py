@@ -32,7 +32,7 @@ from isotrope.measures import (
     variance,
 )
 from isotrope.readings.null import draw_isotropic_moments
-from isotrope.statistics import Moments, block
+from isotrope.statistics import Moments, prepare_rows
 
 
 def space(n: int, d: int, seed: int = 0, offset: float = 0.4) -> np.ndarray:
@@ -133,7 +133,7 @@ def gini(values: np.ndarray) -> float:
 def test_eee_by_its_definition(rows: np.ndarray) -> None:
     assert eee(rows) == pytest.approx(literal_eee(rows), abs=1e-10)
     p = min(rows.shape)
-    values = Moments.of(block(rows)).eigenvalues[:p]
+    values = Moments.of(prepare_rows(rows)).eigenvalues[:p]
     assert eee_gini(rows) == pytest.approx(gini(values), abs=1e-10)
     assert eee(rows) == pytest.approx(eee_gini(rows) - (values[0] / values.sum() - 1 / p) / p, abs=1e-12)
 

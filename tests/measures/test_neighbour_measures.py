@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from isotrope.errors import Undefined
 from isotrope.measures import get
 from isotrope.measures.intrinsic_dimension import near_duplicates
-from isotrope.statistics import Points, block
+from isotrope.statistics import Points, prepare_rows
 
 hubness, lsds = get("hubness"), get("lsds")
 twonn, twonn_error = get("intrinsic_dimension_twonn"), get("intrinsic_dimension_twonn_error")
@@ -70,18 +70,18 @@ def test_equal_rows_count_once() -> None:
     for m in (twonn, mle, twonn_error, mle_error):
         assert m(repeated) == pytest.approx(m(rows), rel=1e-12)
         assert m.note is not None
-        assert "350 rows repeat others" in str(m.note(Points.of(block(repeated))))
-        assert m.note(Points.of(block(rows))) is None
+        assert "350 rows repeat others" in str(m.note(Points.of(prepare_rows(repeated))))
+        assert m.note(Points.of(prepare_rows(rows))) is None
 
 
 def test_near_duplicates_ruin_twonn_and_are_counted() -> None:
     rows = normal(600, 10)
     near = np.vstack([rows, rows + 1e-7 * normal(600, 10, seed=1)])
-    points = Points.of(block(near))
+    points = Points.of(prepare_rows(near))
     assert near_duplicates(points) == 1200
     assert twonn(points) < 0.2
     assert "1,200 of 1,200 rows have a near-duplicate" in str(twonn.note(points))  # type: ignore[misc]
-    assert near_duplicates(Points.of(block(rows))) == 0
+    assert near_duplicates(Points.of(prepare_rows(rows))) == 0
 
 
 def test_the_standard_error_of_twonn_is_the_spread_on_ratios_of_the_law() -> None:
@@ -144,7 +144,7 @@ def test_repeated_rows_are_no_hubs() -> None:
     repeated = np.vstack([rows, np.repeat(rows[:1], 900, axis=0), 2.5 * rows[:40]])
     assert hubness(repeated) == pytest.approx(hubness(rows), rel=1e-12)
     assert hubness.note is not None
-    assert "940 rows point the same way" in str(hubness.note(Points.of(block(repeated))))
+    assert "940 rows point the same way" in str(hubness.note(Points.of(prepare_rows(repeated))))
 
 
 def test_hubness_needs_rows_enough_to_differ() -> None:

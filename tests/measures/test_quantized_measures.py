@@ -16,14 +16,14 @@ from isotrope.errors import InputError, Undefined
 from isotrope.measures import MEASURES, eee, get, point_patchiness, select
 from isotrope.quantization import Quantized
 from isotrope.quantization.cells import Cells
-from isotrope.statistics import Points, block
+from isotrope.statistics import Points, prepare_rows
 
 QUANTIZED = [m for m in MEASURES if m.needs == "cells"]
 
 
 def cells(rows: Any, codes: Any, codebooks: Any) -> Cells:
     """Cells of rows by given codes and codebooks."""
-    points = Points.of(block(np.asarray(rows, dtype=np.float64)))
+    points = Points.of(prepare_rows(np.asarray(rows, dtype=np.float64)))
     q = Quantized(np.asarray(codes), np.asarray(codebooks, dtype=np.float64), np.zeros(points.d), "additive", "own", 0)
     trained = Cells.of(points, "product", codebooks=1, size=2)
     return replace(trained, quantized=q, lengths=q.errors(points.rows))
@@ -39,7 +39,7 @@ def counted(*counts: list[int]) -> Cells:
 def real(n: int = 900, d: int = 8, kind: str = "additive") -> Cells:
     rng = np.random.default_rng(3)
     rows = rng.standard_normal((12, d))[rng.integers(0, 12, n)] + 0.3 * rng.standard_t(4, (n, d))
-    return Cells.of(Points.of(block(rows)), kind, codebooks=4, size=16)  # type: ignore[arg-type]
+    return Cells.of(Points.of(prepare_rows(rows)), kind, codebooks=4, size=16)  # type: ignore[arg-type]
 
 
 def test_patchiness_of_points_by_hand() -> None:
@@ -158,7 +158,7 @@ def test_leaving_a_group_out_keeps_the_cells_of_the_others() -> None:
 
 def test_rows_give_what_cells_of_the_same_settings_give() -> None:
     rows = np.random.default_rng(0).standard_normal((300, 8))
-    made = Cells.of(Points.of(block(rows)), "product", codebooks=2, size=32)
+    made = Cells.of(Points.of(prepare_rows(rows)), "product", codebooks=2, size=32)
     assert get("point_patchiness_product_2x32")(rows) == point_patchiness(made)
     assert get("point_patchiness_product")(rows, codebooks=2, size=32) == point_patchiness(made)
     found = isotrope.measure(rows, "quantized_2x32")

@@ -22,7 +22,15 @@ from isotrope.errors import Undefined
 from isotrope.measures import MEASURES, Measure, get
 from isotrope.quantization.cells import Cells
 from isotrope.sources.batch import Rows
-from isotrope.statistics import Image, Moments, Points, SequenceSpectra, SequenceStatistics, TokenStatistics, block
+from isotrope.statistics import (
+    Image,
+    Moments,
+    Points,
+    SequenceSpectra,
+    SequenceStatistics,
+    TokenStatistics,
+    prepare_rows,
+)
 from test_accuracy import of_moments, of_sequences, of_tokens
 
 COUNT, WIDTH, LENGTH = 273, 12, 7
@@ -157,7 +165,7 @@ def statistic(need: str, rows: np.ndarray, kind: str = "numpy", splits: int = 1)
     edges = np.linspace(0, COUNT // LENGTH, splits + 1).astype(int) * LENGTH
     parts = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
     made = STATISTICS["sample" if need == "cells" else need]
-    return reduce(operator.add, (made.of(block(ROWS_TO[kind](rows[part]), about.take(part))) for part in parts))
+    return reduce(operator.add, (made.of(prepare_rows(ROWS_TO[kind](rows[part]), about.take(part))) for part in parts))
 
 
 def value(m: Measure, statistic: Any) -> float:
@@ -245,7 +253,7 @@ def test_the_scatter_of_nearly_parallel_rows_keeps_its_digits(spread: float, kin
     u = unit(rows)
     expected = float(((u - u.mean(axis=0)) ** 2).sum())
     for size in (900, 100):
-        parts = [Moments.of(block(ROWS_TO[kind](rows[i : i + size].copy()))) for i in range(0, 900, size)]
+        parts = [Moments.of(prepare_rows(ROWS_TO[kind](rows[i : i + size].copy()))) for i in range(0, 900, size)]
         # Rounding of unit rows in float64 itself is 1e-16, of which the smallest scatter here is 1e-14.
         found = reduce(lambda a, b: a + b, parts).unit_scatter
         assert found == pytest.approx(expected, rel=1e-12 if spread > 1e-6 else 1e-8)

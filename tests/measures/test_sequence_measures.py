@@ -12,7 +12,7 @@ from isotrope.errors import Undefined
 from isotrope.measures import MEASURES
 from isotrope.measures.sequence_spectrum import GRID, mean_cdf
 from isotrope.sources.batch import Rows
-from isotrope.statistics import SequenceSpectra, SequenceStatistics, block
+from isotrope.statistics import SequenceSpectra, SequenceStatistics, prepare_rows
 
 LENGTHS = [3, 8, 1, 5, 2, 20]
 
@@ -25,7 +25,7 @@ def matrices() -> list[np.ndarray]:
 
 def statistics(matrices: list[np.ndarray]) -> tuple[SequenceStatistics, SequenceSpectra]:
     ids = np.repeat(np.arange(len(matrices), dtype=np.uint64), [len(x) for x in matrices])
-    rows = block(np.concatenate(matrices), Rows(ids))
+    rows = prepare_rows(np.concatenate(matrices), Rows(ids))
     return SequenceStatistics.of(rows), SequenceSpectra.of(rows)
 
 

@@ -12,7 +12,7 @@ from scipy.spatial.distance import pdist
 from isotrope.errors import Undefined
 from isotrope.measures import get
 from isotrope.measures.vrm import _entropies
-from isotrope.statistics import Moments, Points, block
+from isotrope.statistics import Moments, Points, prepare_rows
 
 rbf_distance, vrm = get("rbf_distance"), get("vrm")
 partition_isotropy, log_partition_isotropy = get("partition_isotropy"), get("log_partition_isotropy")
@@ -191,9 +191,9 @@ def test_partition_isotropy_of_gaussian_rows() -> None:
 def test_repeated_eigenvalues_are_said() -> None:
     note = partition_isotropy.note
     assert note is not None
-    assert "2 eigenvalues repeat" in str(note(Points.of(block(np.eye(3)))))
-    assert note(Points.of(block(normal(50, 3)))) is None
-    assert note(Points.of(block(normal(3, 9)))) is None  # six of them are zero, whose directions all have Z = n
+    assert "2 eigenvalues repeat" in str(note(Points.of(prepare_rows(np.eye(3)))))
+    assert note(Points.of(prepare_rows(normal(50, 3)))) is None
+    assert note(Points.of(prepare_rows(normal(3, 9)))) is None  # six of them are zero, whose directions all have Z = n
 
 
 # Outlier dimensions
@@ -221,7 +221,7 @@ def test_outlier_dimensions_are_shares_of_the_mean_cosine() -> None:
 def test_shares_of_chance_are_said() -> None:
     note = outlier_dimensions.note
     assert note is not None
-    assert "chance" in str(note(Moments.of(block(normal(2000, 30)))))
-    assert note(Moments.of(block(normal(2000, 30) + 0.5))) is None
+    assert "chance" in str(note(Moments.of(prepare_rows(normal(2000, 30)))))
+    assert note(Moments.of(prepare_rows(normal(2000, 30) + 0.5))) is None
     with pytest.raises(Undefined, match="cancel"):
         outlier_dimensions.value(np.array([[1.0, 2.0], [-1.0, -2.0]]))

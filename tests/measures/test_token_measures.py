@@ -11,11 +11,11 @@ from scipy import stats
 from isotrope.errors import Undefined
 from isotrope.measures import MEASURES
 from isotrope.sources.batch import Rows
-from isotrope.statistics import TokenStatistics, block
+from isotrope.statistics import TokenStatistics, prepare_rows
 
 
 def tokens(values: np.ndarray, types: np.ndarray) -> TokenStatistics:
-    return TokenStatistics.of(block(values, Rows(np.arange(len(types), dtype=np.uint64), token=types)))
+    return TokenStatistics.of(prepare_rows(values, Rows(np.arange(len(types), dtype=np.uint64), token=types)))
 
 
 def read(name: str, statistic: TokenStatistics, variant: str = "definition") -> float:

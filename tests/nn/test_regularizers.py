@@ -15,7 +15,7 @@ from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
 import isotrope
 from isotrope import Moments, nn
 from isotrope.errors import InputError
-from isotrope.statistics import block
+from isotrope.statistics import prepare_rows
 from testkit.networks import batch, network
 from testkit.rte import rte
 
@@ -106,7 +106,7 @@ def test_degenerate_rows_give_finite_losses_and_gradients(loss: Any, rows: np.nd
 
 def test_moments_of_an_earlier_pass_serve_as_covariance() -> None:
     earlier = RNG.normal(size=(50, 6)) + 3.0
-    by_moments = nn.IsoScoreStar(covariance=Moments.of(block(earlier)))(torch.tensor(ROWS))
+    by_moments = nn.IsoScoreStar(covariance=Moments.of(prepare_rows(earlier)))(torch.tensor(ROWS))
     by_array = nn.IsoScoreStar(covariance=np.cov(earlier, rowvar=False))(torch.tensor(ROWS))
     assert_allclose(float(by_moments), float(by_array), rtol=1e-12)
     with pytest.raises(InputError, match=r"the covariance has shape \(3, 3\), expected \(6, 6\)"):

@@ -13,7 +13,7 @@ from isotrope.quantization.cells import Cells
 from isotrope.quantization.search import Search
 from isotrope.readings.intervals import Interval, JackknifeGroups, compute_intervals
 from isotrope.sources.batch import Rows
-from isotrope.statistics import Points, Sample, block
+from isotrope.statistics import Points, Sample, prepare_rows
 
 #: Of one quantizer's measures, which are functions of cells of either.
 ESTIMATES = [m for m in MEASURES if m.needs == "cells" and m.estimate and m.name.endswith("_additive")]
@@ -45,7 +45,7 @@ def sample(space: str, rng: np.random.Generator) -> Sample:
     draw, sequences, length = SPACES[space]
     found = Sample.empty(D, 10**9)
     ids = np.repeat(np.arange(sequences, dtype=np.uint64), length)
-    found.add(block(draw(sequences, length, rng), Rows(ids)))
+    found.add(prepare_rows(draw(sequences, length, rng), Rows(ids)))
     return found
 
 
@@ -70,7 +70,7 @@ def coverage(space: str, kind: Kind, times: int, measures: list[Measure] = ESTIM
     rng = np.random.default_rng(5)
     draw, sequences, length = SPACES[space]
     trained = quantize(draw(8 * sequences, length, rng), kind, codebooks=4, size=SIZE)
-    drawn = (encoded(trained, Points.of(sample(space, rng).block())) for _ in range(4 * FEW))
+    drawn = (encoded(trained, Points.of(sample(space, rng).to_usable_rows())) for _ in range(4 * FEW))
     truth = np.mean([[m(cells) for m in measures] for cells in drawn], axis=0)
     hits = []
     for _ in range(times):

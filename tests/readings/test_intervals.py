@@ -13,6 +13,7 @@ import pytest
 from scipy import special, stats
 
 import isotrope
+from isotrope.compute.arrays import mix_ids
 from isotrope.measures import MEASURES, Measure, get
 from isotrope.readings.intervals import (
     GROUPS,
@@ -24,8 +25,15 @@ from isotrope.readings.intervals import (
     tail_index,
 )
 from isotrope.sources.batch import Rows
-from isotrope.statistics import Moments, Sample, SequenceSpectra, SequenceStatistics, TokenStatistics, TokenTable, block
-from isotrope.statistics.hashing import mix
+from isotrope.statistics import (
+    Moments,
+    Sample,
+    SequenceSpectra,
+    SequenceStatistics,
+    TokenStatistics,
+    TokenTable,
+    prepare_rows,
+)
 
 Draw = Callable[[np.random.Generator], tuple[np.ndarray, Rows]]
 ESTIMATES = {
@@ -51,12 +59,12 @@ class Space(NamedTuple):
 
 def read(need: str, space: Space, rng: np.random.Generator, size: int) -> tuple[list[Interval], dict[str, float]]:
     """Intervals of all measures of one need on one draw, and the truth."""
-    rows = block(*space.draw(rng))
+    rows = prepare_rows(*space.draw(rng))
     sample = Sample.empty(rows.values.shape[1], size)
     sample.add(rows)
     kinds: dict[str, Any] = {"moments": Moments, "tokens": TokenStatistics, "sequences": SequenceStatistics}
     # The spectra of sequences are taken on the sampled ones.
-    statistic = SequenceSpectra.of(sample.block()) if need == "spectra" else kinds[need].of(rows)
+    statistic = SequenceSpectra.of(sample.to_usable_rows()) if need == "spectra" else kinds[need].of(rows)
     values = [m(statistic) for m in ESTIMATES[need]]
     return compute_intervals(ESTIMATES[need], values, JackknifeGroups(sample, [need]), need), space.truth(statistic)
 
@@ -331,7 +339,7 @@ def sequences(
 
     rng = np.random.default_rng(0)
     kind: Any = SequenceStatistics if need == "sequences" else SequenceSpectra
-    parts = [kind.of(block(*some(rng, 3000))) for _ in range(8)]
+    parts = [kind.of(prepare_rows(*some(rng, 3000))) for _ in range(8)]
     truth = {m.name: float(np.mean([m(part) for part in parts])) for m in ESTIMATES[need]}
     return Space(lambda rng: some(rng, count), lambda _: truth)
 
@@ -364,7 +372,7 @@ def test_intervals_of_sequences_hold_the_truth_many_times(need: str, shape: str)
 
 def sampled(rows: np.ndarray, size: int = EVERYTHING) -> Sample:
     sample = Sample.empty(rows.shape[1], size)
-    sample.add(block(rows))
+    sample.add(prepare_rows(rows))
     return sample
 
 
@@ -504,16 +512,16 @@ def test_a_type_left_with_one_occurrence_breaks_no_interval() -> None:
     sequences = np.repeat(np.arange(200, dtype=np.uint64), 20)
     token = rng.integers(1, 50, len(sequences))
     starts = np.arange(0, len(sequences), 20)
-    order = np.argsort(mix(np.arange(200, dtype=np.uint64), 0))
+    order = np.argsort(mix_ids(np.arange(200, dtype=np.uint64), 0))
     token[starts[order[0]] : starts[order[0]] + 10] = 0  # the first group
     token[starts[order[1]]] = 0  # the second
     known = Rows(sequences, token)
     rows = rng.standard_normal((len(sequences), 8))
     sample = Sample.empty(8, 10_000)
-    sample.add(block(rows, known))
+    sample.add(prepare_rows(rows, known))
     m = get("self_similarity")
     low, high = compute_intervals(
-        [m], [m(TokenStatistics.of(block(rows, known)))], JackknifeGroups(sample, ["tokens"]), "tokens"
+        [m], [m(TokenStatistics.of(prepare_rows(rows, known)))], JackknifeGroups(sample, ["tokens"]), "tokens"
     )[0]
     assert -0.2 < low < 0 < high < 0.2
 
@@ -524,7 +532,7 @@ def test_one_row_with_nearly_all_of_the_squared_length(times: float) -> None:
     rows = np.random.default_rng(0).normal(size=(3_000, 32))
     rows[5] *= times
     sample = Sample.empty(32, 3_000)
-    sample.add(block(rows))
+    sample.add(prepare_rows(rows))
     sample.settle()
     total, left_out, _ = JackknifeGroups(sample, ("moments",)).split("moments")
     energies = [left.energy for left in left_out]

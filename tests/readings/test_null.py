@@ -14,7 +14,7 @@ from isotrope.readings.null import (
     draw_isotropic_tokens,
 )
 from isotrope.sources.batch import Rows
-from isotrope.statistics import Moments, Points, SequenceSpectra, SequenceStatistics, TokenStatistics, block
+from isotrope.statistics import Moments, Points, SequenceSpectra, SequenceStatistics, TokenStatistics, prepare_rows
 
 CLOSED = [m for m in MEASURES if m.null is not None]
 
@@ -30,7 +30,7 @@ def rows(n: int, d: int, seed: int) -> tuple[np.ndarray, Rows]:
 @pytest.mark.parametrize(("n", "d"), [(600, 8), (360, 40)])
 def test_closed_forms_are_the_mean_of_simulated_values(m: object, n: int, d: int) -> None:
     kinds = {"moments": Moments, "tokens": TokenStatistics, "sequences": SequenceStatistics, "sample": Points}
-    found = [m(kinds[m.needs].of(block(*rows(n, d, seed)))) for seed in range(60)]  # type: ignore
+    found = [m(kinds[m.needs].of(prepare_rows(*rows(n, d, seed)))) for seed in range(60)]  # type: ignore
     error = np.std(found) / np.sqrt(len(found))
     assert abs(np.mean(found) - m.null(n, d)) < 4 * error  # type: ignore[attr-defined]
 
@@ -52,7 +52,7 @@ def test_moments_drawn_by_bartlett_are_those_of_drawn_rows(n: int, d: int, monke
     for k in range(80):
         monkeypatch.setattr(null, "_SEED", k)
         drawn.append(draw_isotropic_moments(n, d))
-        direct.append(Moments.of(block(rows(n, d, k)[0])))
+        direct.append(Moments.of(prepare_rows(rows(n, d, k)[0])))
     for m in MEASURES:
         if m.needs == "moments":
             a, b = np.array([m(x) for x in drawn]), np.array([m(x) for x in direct])
@@ -77,9 +77,9 @@ def test_tokens_keep_their_counts() -> None:
     drawn, direct = [], []
     for seed in range(30):
         values, known = rows(900, 10, seed)
-        like = TokenStatistics.of(block(values, known))
+        like = TokenStatistics.of(prepare_rows(values, known))
         drawn.append(draw_isotropic_tokens(like, q).table)
-        direct.append(TokenStatistics.of(block(values * np.sqrt(q), known)).table)
+        direct.append(TokenStatistics.of(prepare_rows(values * np.sqrt(q), known)).table)
         np.testing.assert_array_equal(drawn[-1].n, like.n)
         np.testing.assert_array_equal(drawn[-1].types, like.types)
     for column in ("q", "m", "v", "unit_squares"):
@@ -90,12 +90,12 @@ def test_tokens_keep_their_counts() -> None:
 
 def test_sequences_keep_the_distribution_of_lengths() -> None:
     values, known = rows(600, 8, 0)
-    like = SequenceStatistics.of(block(values, known))
+    like = SequenceStatistics.of(prepare_rows(values, known))
     drawn = draw_isotropic_sequences(like)
     lengths = SequenceStatistics.of(drawn).lengths
     assert set(np.flatnonzero(lengths)) <= set(np.flatnonzero(like.lengths))
     assert lengths.sum() == 64
-    a, b = SequenceSpectra.of(drawn), SequenceSpectra.of(block(values, known))
+    a, b = SequenceSpectra.of(drawn), SequenceSpectra.of(prepare_rows(values, known))
     m = MEASURES.get("sequence_spectral_median")
     assert m(a) == pytest.approx(m(b), abs=0.03)
 

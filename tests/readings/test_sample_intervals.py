@@ -16,7 +16,7 @@ from scipy import stats
 from isotrope.measures import MEASURES, Measure, get
 from isotrope.readings.intervals import GROUPS, Interval, JackknifeGroups, compute_intervals, jackknife
 from isotrope.sources.batch import Rows
-from isotrope.statistics import Points, Sample, block
+from isotrope.statistics import Points, Sample, prepare_rows
 
 ESTIMATES = [m for m in MEASURES if m.needs == "sample" and m.estimate]
 
@@ -41,19 +41,21 @@ class Space(NamedTuple):
         basis = stats.ortho_group.rvs(d, random_state=1)
         ids = np.repeat(np.arange(count, dtype=np.uint64), self.length)
         sample = Sample.empty(d, self.size)
-        sample.add(block(self.mean + rows.reshape(-1, d) @ (np.sqrt(self.spectrum)[:, None] * basis), Rows(ids)))
+        sample.add(prepare_rows(self.mean + rows.reshape(-1, d) @ (np.sqrt(self.spectrum)[:, None] * basis), Rows(ids)))
         return sample
 
     def truth(self, draws: int) -> dict[str, float]:
         """What the intervals are about."""
         rng = np.random.default_rng(1)
         at_n = [m for m in ESTIMATES if m.at_n]
-        found = np.array([[m(p) for m in at_n] for p in (Points.of(self.draw(rng).block()) for _ in range(draws))])
+        found = np.array(
+            [[m(p) for m in at_n] for p in (Points.of(self.draw(rng).to_usable_rows()) for _ in range(draws))]
+        )
         share = self.spectrum * len(self.spectrum) / self.spectrum.sum()
         many = self._replace(length=1, together=0.0, size=10**9).draw(rng, 12_000)
         return dict(zip((m.name for m in at_n), found.mean(axis=0), strict=True)) | {
             "vrm": float(np.mean((1 - np.sqrt(share)) ** 2)),  # of a Gaussian, whose entropies are known
-            "rbf_distance": get("rbf_distance")(Points.of(many.block())),
+            "rbf_distance": get("rbf_distance")(Points.of(many.to_usable_rows())),
         }
 
 
@@ -125,7 +127,7 @@ def test_leaving_groups_out_shares_work_and_changes_nothing() -> None:
     points = groups.points
     found = read(ESTIMATES, sample)
     for m, (low, high) in zip(ESTIMATES, found, strict=True):
-        fresh = [m(Points.of(block(points.rows[points.group != g]))) for g in range(GROUPS)]
+        fresh = [m(Points.of(prepare_rows(points.rows[points.group != g]))) for g in range(GROUPS)]
         _, error = jackknife(m(points), np.array(fresh))
         width = 2 * stats.t.ppf(0.975, GROUPS - 1) * error
         assert high - low >= width * (1 - 1e-9)
@@ -138,7 +140,7 @@ def test_repeated_rows_break_no_interval() -> None:
     """Most rows repeat rows of other groups: leaving a group out takes few distinct ones away."""
     rows = np.random.default_rng(0).standard_normal((150, 5))
     sample = Sample.empty(5, 10**9)
-    sample.add(block(np.vstack([rows] * 4)))
+    sample.add(prepare_rows(np.vstack([rows] * 4)))
     for low, high in read(ESTIMATES, sample):
         assert math.isfinite(low)
         assert low <= high
@@ -146,7 +148,7 @@ def test_repeated_rows_break_no_interval() -> None:
 
 def test_below_forty_rows_there_is_none() -> None:
     sample = Sample.empty(3, 10**9)
-    sample.add(block(np.random.default_rng(0).standard_normal((39, 3))))
+    sample.add(prepare_rows(np.random.default_rng(0).standard_normal((39, 3))))
     assert all(map(math.isnan, [end for ends in read(ESTIMATES, sample) for end in ends]))
 
 
@@ -184,6 +186,6 @@ def test_the_share_of_a_coordinate_has_an_interval_where_there_is_a_common_direc
     for shift, there in ((0.0, False), (0.3, True)):
         rows = rng.standard_normal((800, 16)) + shift
         sample = Sample.empty(16, 10**9)
-        sample.add(block(rows))
+        sample.add(prepare_rows(rows))
         low, high = compute_intervals([m], [m(rows)], JackknifeGroups(sample, ["moments"]), "moments")[0]
         assert math.isfinite(low) == math.isfinite(high) == there

@@ -82,7 +82,7 @@ def test_rows_so_long_that_the_sums_have_lost_the_others(times: float, dtype: ty
     summary = Wanted(sample=1000).empty(64, Rows(np.empty(0, np.uint64)))
     for at in np.array_split(np.arange(3000), 4):
         summary.update(values[at], Rows(at.astype(np.uint64)))
-    assert find_deciding_rows(summary, 0.98) == (1, "healthy")
+    assert find_deciding_rows(summary, {"isoscore": 0.98}) == (1, "healthy")
 
 
 def test_without_a_sample_nothing_is_made_up() -> None:
@@ -90,7 +90,7 @@ def test_without_a_sample_nothing_is_made_up() -> None:
     values[42] *= 1e14
     summary = Wanted().empty(64, Rows(np.empty(0, np.uint64)))
     summary.update(values, Rows(np.arange(3000, dtype=np.uint64)))
-    assert find_deciding_rows(summary, 0.98) == (0, "")
+    assert find_deciding_rows(summary, {"isoscore": 0.98}) == (0, "")
 
 
 def test_groups_carry_the_rows_too(tmp_path: Path) -> None:
@@ -143,6 +143,6 @@ def test_a_saved_summary_keeps_what_decides() -> None:
     values = _with_long(50, [1234])
     summary = Wanted().empty(64, Rows(np.empty(0, np.uint64)))
     summary.update(values, Rows(np.arange(3000, dtype=np.uint64)))
-    assert find_deciding_rows(Summary.from_arrays(summary.arrays()), 0.98) == (1, "healthy")
+    assert find_deciding_rows(Summary.from_arrays(summary.arrays()), {"isoscore": 0.98}) == (1, "healthy")
     summary.lengths = None
-    assert find_deciding_rows(summary, 0.98) == (0, "")
+    assert find_deciding_rows(summary, {"isoscore": 0.98}) == (0, "")

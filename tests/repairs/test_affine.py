@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from isotrope.errors import InputError, StoreError
 from isotrope.repairs import Affine, Whitening, load_repair
-from isotrope.statistics import Moments, block
+from isotrope.statistics import Moments, prepare_rows
 
 RNG = np.random.default_rng(0)
 
@@ -105,7 +105,7 @@ def test_one_map_after_another() -> None:
 
 def test_moments_are_pushed_without_rows() -> None:
     f, x = some(6, 4), RNG.normal(size=(40, 6)) @ np.diag([9, 4, 2, 1, 0.5, 0.1]) + 30
-    pushed, direct = f.push(Moments.of(block(x))), Moments.of(block(f(x)))
+    pushed, direct = f.push(Moments.of(prepare_rows(x))), Moments.of(prepare_rows(f(x)))
     assert (pushed.n, pushed.d) == (40, 4)
     for name in ("mean", "scatter", "energy", "eigenvalues", "singular_values"):
         assert_allclose(getattr(pushed, name), getattr(direct, name), rtol=1e-9, atol=1e-9, err_msg=name)

@@ -13,7 +13,7 @@ from isotrope.repairs import load_repair
 from isotrope.repairs.clusters import ClusterIsotropy
 from isotrope.sources.batch import Rows
 from isotrope.sources.vectors.source import ArraySource
-from isotrope.statistics import Sample, block
+from isotrope.statistics import Sample, prepare_rows
 
 sklearn = pytest.importorskip("sklearn")
 
@@ -155,7 +155,7 @@ def test_the_sample_of_a_stream_is_as_good_as_its_rows() -> None:
     rows = blobs(400, 6, 3)
     sample = Sample.empty(6, size=150, seed=3)
     for start in range(0, 400, 100):
-        sample.add(block(rows[start : start + 100], Rows(np.arange(start, start + 100, dtype=np.uint64))))
+        sample.add(prepare_rows(rows[start : start + 100], Rows(np.arange(start, start + 100, dtype=np.uint64))))
     fitted = ClusterIsotropy(3, 1).fit(sample)
     np.testing.assert_array_equal(fitted.transform(rows), ClusterIsotropy(3, 1).fit(sample.values).transform(rows))
     assert fitted.fitted_on_["rows"] == 150

@@ -12,7 +12,7 @@ from scipy.stats import ortho_group
 
 from isotrope.repairs import Repair, SoftDecay, Whitening, load_repair
 from isotrope.repairs.spectrum import LEAST, UNITS, Storage, compute_rounding_variances
-from isotrope.statistics import Moments, block
+from isotrope.statistics import Moments, prepare_rows
 
 Values = np.ndarray
 
@@ -64,7 +64,9 @@ def test_a_dead_direction_moves_with_the_strongest(repair: Repair, kind: str, tu
 def test_what_is_resolved_is_bent_and_what_is_not_is_left(kind: str) -> None:
     strong, weak = (stored(with_dead_direction(x), kind) for x in PRECISIONS[kind])
     assert Whitening().fit(strong).left_alone_ == 0
-    exact = Moments.of(block(weak.astype(np.float64)))  # float64 products know every direction of the narrow types
+    exact = Moments.of(
+        prepare_rows(weak.astype(np.float64))
+    )  # float64 products know every direction of the narrow types
     found = Whitening().fit_moments(exact, [{"dtype": kind}])
     assert found.left_alone_ == len(found.gains_) - 23
     assert found.fitted_on_["storage"] == kind
@@ -78,14 +80,14 @@ def test_the_bound_is_four_units_in_the_last_place() -> None:
             rows = signs * [1.0, 1.0, factor * LEAST * unit]
             if kind == "float64":
                 continue  # the products of float64 cannot tell such a direction from zero
-            found = SoftDecay(form="shifted").fit_moments(Moments.of(block(rows)), [{"dtype": kind}])
+            found = SoftDecay(form="shifted").fit_moments(Moments.of(prepare_rows(rows)), [{"dtype": kind}])
             assert (kind, found.left_alone_) == (kind, left)
 
 
 def test_rounding_is_as_large_as_measured() -> None:
     rng = np.random.default_rng(2)
     rows = rng.normal(size=(50_000, 4)) * [0.1, 1.0, 30.0, 2.0]
-    moments = Moments.of(block(rows))
+    moments = Moments.of(prepare_rows(rows))
     for kind in (np.float16, np.float32):
         error = (rows.astype(kind).astype(np.float64) - rows).std(axis=0)
         claimed = np.sqrt(compute_rounding_variances(moments, Storage(np.dtype(kind).name)))

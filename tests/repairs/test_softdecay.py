@@ -13,7 +13,7 @@ from scipy.stats import ortho_group
 from isotrope.errors import InputError
 from isotrope.repairs import ALPHAS, SoftDecay, search_alpha, soft_decay
 from isotrope.sources.vectors.source import ArraySource
-from isotrope.statistics import Moments, block
+from isotrope.statistics import Moments, prepare_rows
 
 RNG = np.random.default_rng(0)
 
@@ -165,7 +165,7 @@ def test_unit_rows_where_asked() -> None:
     with pytest.raises(InputError, match="not in the row"):
         _ = repair.affine_
     with pytest.raises(InputError, match="do not say those of unit rows"):
-        SoftDecay(normalize=True, form="paper").fit(Moments.of(block(rows)))
+        SoftDecay(normalize=True, form="paper").fit(Moments.of(prepare_rows(rows)))
 
 
 def test_rows_of_float32_multiplied_in_float32_give_nearly_the_same() -> None:

@@ -15,7 +15,7 @@ from isotrope.report.tables import TABLES, add_tables, compute_coordinates, comp
 from isotrope.runs.run import Run
 from isotrope.runs.saved_statistics import SavedStatistics
 from isotrope.sources.batch import Rows
-from isotrope.statistics import Moments, block
+from isotrope.statistics import Moments, prepare_rows
 
 ROWS = np.random.default_rng(2).normal(size=(400, 30)) * np.arange(1, 31) ** -0.5 + 0.4
 
@@ -30,7 +30,7 @@ def _plane(rows: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("width", [30, 3, 1])
 def test_planes_are_those_of_widest_spread(width: int) -> None:
     rows = ROWS[:, :width]
-    found = Directions.of(Moments.of(block(rows)))
+    found = Directions.of(Moments.of(prepare_rows(rows)))
     drawn = project_on_planes(found, rows, repaired=True)
     repaired = SoftDecay(form=fit_softdecay(found)[0].form).fit(rows).transform(rows)
     for way, image in (("none", rows), ("softdecay", repaired)):
@@ -60,7 +60,7 @@ def test_their_mean_is_the_measure(tokens: Path) -> None:
 
 
 def test_shares_of_coordinates() -> None:
-    found = compute_coordinates(Moments.of(block(ROWS)))
+    found = compute_coordinates(Moments.of(prepare_rows(ROWS)))
     assert found["norm_share"] == pytest.approx((ROWS**2).sum(axis=0) / (ROWS**2).sum())
     common = (ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)).mean(axis=0) ** 2
     assert found["cosine_share"] == pytest.approx(common / common.sum())

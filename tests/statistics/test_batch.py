@@ -8,7 +8,7 @@ import torch
 
 from isotrope.errors import InputError
 from isotrope.sources.batch import Batch, Rows
-from isotrope.statistics import Collection, Moments, Wanted, block
+from isotrope.statistics import Collection, Moments, Wanted, prepare_rows
 from isotrope.statistics.collection import MOST_GROUPS
 
 
@@ -49,7 +49,7 @@ def test_groups_are_measured_apart(to: object) -> None:
     collection = Collection(Wanted())
     collection.update(Batch({0: to(values)}, Rows(np.arange(6, dtype=np.uint64), group=names)))  # type: ignore[operator]
     for name in ("a", "b"):
-        expected = Moments.of(block(values[names == name]))
+        expected = Moments.of(prepare_rows(values[names == name]))
         np.testing.assert_allclose(collection.layer(0, name).moments.scatter, expected.scatter, atol=1e-12)
 
 

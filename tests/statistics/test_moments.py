@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from isotrope.statistics import Moments, block
+from isotrope.statistics import Moments, prepare_rows
 
 
 def merged(rows: np.ndarray, sizes: int = 1000) -> Moments:
     total = Moments.empty(rows.shape[1])
     for start in range(0, len(rows), sizes):
-        total += Moments.of(block(rows[start : start + sizes]))
+        total += Moments.of(prepare_rows(rows[start : start + sizes]))
     return total
 
 
@@ -47,7 +47,7 @@ def test_torch_rows_keep_their_digits_too() -> None:
     rows = (np.random.default_rng(0).standard_normal((3000, 200)) * 0.1 + 1e3).astype(np.float32)
     total = Moments.empty(200)
     for part in torch.from_numpy(rows).split(1000):
-        total += Moments.of(block(part))
+        total += Moments.of(prepare_rows(part))
     assert_matches_numpy(total, rows, 1e-5)
 
 
@@ -70,7 +70,7 @@ def test_fewer_rows_than_dimensions(n: int) -> None:
 
 
 def test_one_row() -> None:
-    found = Moments.of(block(np.array([[3.0, 4.0]])))
+    found = Moments.of(prepare_rows(np.array([[3.0, 4.0]])))
     assert (found.n, found.energy, found.unit_scatter) == (1, 25.0, pytest.approx(0.0, abs=1e-15))
     assert found.constant
     np.testing.assert_array_equal(found.mean, [3.0, 4.0])
@@ -80,7 +80,7 @@ def test_one_row() -> None:
 def test_rows_left_out_are_counted_through_merging() -> None:
     rows = np.ones((4, 2))
     rows[0], rows[1, 0] = 0, np.nan
-    total = Moments.of(block(rows)) + Moments.of(block(rows[:2])) + Moments.of(block(rows))
+    total = Moments.of(prepare_rows(rows)) + Moments.of(prepare_rows(rows[:2])) + Moments.of(prepare_rows(rows))
     assert (total.n, total.zero, total.nonfinite) == (4, 3, 3)
 
 
@@ -96,9 +96,9 @@ def test_equal_rows_are_constant_however_they_are_rounded(value: float, dtype: t
 
 def test_taking_rows_out_again() -> None:
     rows = np.random.default_rng(3).standard_normal((300, 6)) + 10
-    whole, part = Moments.of(block(rows)), Moments.of(block(rows[:100]))
+    whole, part = Moments.of(prepare_rows(rows)), Moments.of(prepare_rows(rows[:100]))
     before = whole.arrays(), part.arrays()
-    rest, expected = whole.without(part).arrays(), Moments.of(block(rows[100:])).arrays()
+    rest, expected = whole.without(part).arrays(), Moments.of(prepare_rows(rows[100:])).arrays()
     for name in expected:
         np.testing.assert_allclose(rest[name], expected[name], rtol=1e-9, atol=1e-9, err_msg=name)
     nothing = part.without(part)
@@ -133,9 +133,9 @@ def test_what_rounding_made_of_nothing_is_nothing() -> None:
 
 def test_spectra_follow_when_rows_are_added() -> None:
     rows = np.random.default_rng(7).standard_normal((60, 4))
-    total = Moments.of(block(rows[:30]))
+    total = Moments.of(prepare_rows(rows[:30]))
     first = total.singular_values
-    total += Moments.of(block(rows[30:]))
+    total += Moments.of(prepare_rows(rows[30:]))
     assert not np.allclose(first, total.singular_values)
     np.testing.assert_allclose(total.singular_values, np.linalg.svd(rows, compute_uv=False))
 
@@ -144,7 +144,7 @@ def test_a_coordinate_whose_square_vanishes_hides_no_other() -> None:
     """MiniLM has coordinates of 1e-32: in float32 their products with others are numbers, their squares are zero."""
     rows = np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32)
     rows[:, 3] = 1e-32 * rows[:, 3] - 1e-32
-    found = Moments.of(block(rows)).eigenvalues
+    found = Moments.of(prepare_rows(rows)).eigenvalues
     expected = np.linalg.eigvalsh(np.cov(np.delete(rows, 3, axis=1).astype(np.float64).T))[::-1] * 299
     np.testing.assert_allclose(found[:7], expected, rtol=1e-5)
     assert found[7] == 0

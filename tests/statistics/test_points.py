@@ -9,13 +9,12 @@ from scipy.spatial.distance import pdist, squareform
 
 from isotrope.errors import InputError, MergeError
 from isotrope.sources.batch import Rows
-from isotrope.statistics import Image, Points, block
-from isotrope.statistics.pairs import log_kernel_sums
-from isotrope.statistics.points import NEIGHBOURS
+from isotrope.statistics import Image, Points, prepare_rows
+from isotrope.statistics.points import NEIGHBOURS, log_kernel_sums
 
 
 def grouped(rows: np.ndarray, groups: int = 5) -> Points:
-    return Points.of(block(rows), np.arange(len(rows)) % groups)
+    return Points.of(prepare_rows(rows), np.arange(len(rows)) % groups)
 
 
 ROWS = np.random.default_rng(0).standard_normal((400, 6)) + 0.3
@@ -23,14 +22,14 @@ ROWS = np.random.default_rng(0).standard_normal((400, 6)) + 0.3
 
 def test_rows_come_in_the_order_of_their_sequences() -> None:
     ids = np.random.default_rng(1).permutation(400).astype(np.uint64)
-    points = Points.of(block(ROWS, Rows(ids)))
+    points = Points.of(prepare_rows(ROWS, Rows(ids)))
     np.testing.assert_array_equal(points.rows, ROWS[np.argsort(ids)])
 
 
 def test_what_is_left_is_what_was_never_with_the_rest() -> None:
     whole = grouped(ROWS)
     for group in range(5):
-        left, fresh = whole.leave_out(group), Points.of(block(ROWS[np.arange(400) % 5 != group]))
+        left, fresh = whole.leave_out(group), Points.of(prepare_rows(ROWS[np.arange(400) % 5 != group]))
         np.testing.assert_array_equal(left.rows, fresh.rows)
         np.testing.assert_array_equal(left.unit.rows, fresh.unit.rows)
         for a, b in ((left.neighbours, fresh.neighbours), (left.unit.neighbours, fresh.unit.neighbours)):
@@ -44,7 +43,9 @@ def test_what_is_left_is_what_was_never_with_the_rest() -> None:
 def test_equal_rows_count_once_and_stay_while_one_group_has_them() -> None:
     rows = np.vstack([ROWS[:60], ROWS[:10], ROWS[:1], np.full((3, 6), -0.0), np.full((3, 6), 1.0)])
     group = np.concatenate([np.arange(60) % 5, np.arange(10) % 4, [3], np.zeros(3), [2, 2, 2]]).astype(np.int64)
-    points = Points.of(block(rows), group[np.concatenate([np.arange(71), [74, 75, 76]])])  # zero rows are dropped
+    points = Points.of(
+        prepare_rows(rows), group[np.concatenate([np.arange(71), [74, 75, 76]])]
+    )  # zero rows are dropped
     assert points.n == 74
     assert points.distinct.n == 61
     for g in range(5):
@@ -54,14 +55,14 @@ def test_equal_rows_count_once_and_stay_while_one_group_has_them() -> None:
 
 def test_rows_that_differ_by_rounding_are_the_same_row() -> None:
     rows = np.vstack([ROWS, ROWS * (1 + 1e-15), ROWS[:50] * (1 + 1e-9)])
-    assert Points.of(block(rows)).distinct.n == 450
+    assert Points.of(prepare_rows(rows)).distinct.n == 450
     line = np.outer(np.random.default_rng(3).standard_normal(90), ROWS[0])
-    assert Points.of(block(line)).distinct.n == 90
-    assert Points.of(block(line)).unit.distinct.n == 2
+    assert Points.of(prepare_rows(line)).distinct.n == 90
+    assert Points.of(prepare_rows(line)).unit.distinct.n == 2
 
 
 def test_points_without_equals_are_their_own_distinct_ones() -> None:
-    points = Points.of(block(ROWS))
+    points = Points.of(prepare_rows(ROWS))
     assert points.distinct is points
 
 

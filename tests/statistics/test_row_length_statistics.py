@@ -7,7 +7,7 @@ import pytest
 
 from isotrope.errors import StoreError
 from isotrope.sources.batch import Batch, Rows
-from isotrope.statistics import Collection, RowLengths, Summary, Wanted, block
+from isotrope.statistics import Collection, RowLengths, Summary, Wanted, prepare_rows
 from isotrope.statistics.row_lengths import KEPT
 
 
@@ -20,7 +20,7 @@ def _rows(n: int, d: int = 5, seed: int = 0) -> np.ndarray:
 def test_lengths_against_sorting(n: int) -> None:
     values = _rows(n)
     expected = np.linalg.norm(values, axis=1)
-    parts = [RowLengths.of(block(values[i::3], Rows(np.arange(n, dtype=np.uint64)[i::3]))) for i in range(3)]
+    parts = [RowLengths.of(prepare_rows(values[i::3], Rows(np.arange(n, dtype=np.uint64)[i::3]))) for i in range(3)]
     found = parts[2] + parts[0] + parts[1]
     order = np.argsort(expected)
     assert found.shortest.sequence.tolist() == order[:KEPT].tolist()
@@ -38,15 +38,15 @@ def test_lengths_against_sorting(n: int) -> None:
 
 def test_equal_lengths_are_ordered_by_id() -> None:
     ids = np.random.default_rng(0).permutation(100).astype(np.uint64)
-    found = RowLengths.of(block(np.ones((100, 3)), Rows(ids)))
+    found = RowLengths.of(prepare_rows(np.ones((100, 3)), Rows(ids)))
     assert found.shortest.sequence.tolist() == found.longest.sequence.tolist() == list(range(KEPT))
 
 
 def test_rows_that_are_left_out_are_named() -> None:
     values = _rows(50)
     values[[3, 40]], values[7, 1], values[9, 0] = 0.0, np.nan, np.inf
-    found = RowLengths.of(block(values[:20])) + RowLengths.of(
-        block(values[20:], Rows(np.arange(20, 50, dtype=np.uint64)))
+    found = RowLengths.of(prepare_rows(values[:20])) + RowLengths.of(
+        prepare_rows(values[20:], Rows(np.arange(20, 50, dtype=np.uint64)))
     )
     assert found.zero.sequence.tolist() == [3, 40]
     assert found.nonfinite.sequence.tolist() == [7, 9]

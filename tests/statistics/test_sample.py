@@ -7,7 +7,7 @@ import pytest
 
 from isotrope.errors import InputError
 from isotrope.sources.batch import Rows
-from isotrope.statistics import Sample, block
+from isotrope.statistics import Sample, prepare_rows
 
 
 def splitmix(x: int, seed: int) -> int:
@@ -41,7 +41,7 @@ def sampled(values: np.ndarray, known: Rows, size: int, seed: int, batches: list
     sample = Sample.empty(values.shape[1], size, seed)
     for ids in batches:
         at = np.concatenate([np.flatnonzero(known.sequence == i) for i in ids])
-        sample.add(block(values[at], known.take(at)))
+        sample.add(prepare_rows(values[at], known.take(at)))
     return sample
 
 
@@ -69,7 +69,7 @@ def test_reading_between_batches_changes_nothing() -> None:
     sample, held = Sample.empty(3, 30), []
     for part in ids:
         at = np.flatnonzero(known.sequence == part[0])
-        sample.add(block(values[at], known.take(at)))
+        sample.add(prepare_rows(values[at], known.take(at)))
         held.append((sample.values, sample.values.copy()))
     np.testing.assert_array_equal(sample.values, sampled(values, known, 30, 0, ids).values)
     for handed_out, then in held:
@@ -86,7 +86,7 @@ def test_a_sequence_longer_than_the_sample_is_kept_whole() -> None:
 def test_rows_without_sequences_are_sampled_one_by_one() -> None:
     values = np.random.default_rng(0).standard_normal((500, 4))
     sample = Sample.empty(4, 100, seed=2)
-    sample.add(block(values))
+    sample.add(prepare_rows(values))
     assert (sample.n, sample.taken, sample.sequences) == (100, 100, 500)
     assert sample.rows.sequence.tolist() == naive(np.arange(500, dtype=np.uint64), 100, 2)
     np.testing.assert_array_equal(sample.values, values[sample.rows.sequence.astype(int)])
@@ -109,8 +109,8 @@ def test_the_seed_chooses() -> None:
 
 def test_a_wider_type_widens_the_sample() -> None:
     sample = Sample.empty(2, 10)
-    sample.add(block(np.ones((2, 2), np.float32), Rows(np.array([0, 1], np.uint64))))
-    sample.add(block(np.full((2, 2), 0.1), Rows(np.array([2, 3], np.uint64))))
+    sample.add(prepare_rows(np.ones((2, 2), np.float32), Rows(np.array([0, 1], np.uint64))))
+    sample.add(prepare_rows(np.full((2, 2), 0.1), Rows(np.array([2, 3], np.uint64))))
     assert sample.values.dtype == np.float64
     assert sorted(sample.values[:, 0].tolist()) == [0.1, 0.1, 1.0, 1.0]
 

@@ -22,9 +22,9 @@ from isotrope.statistics import (
     TokenStatistics,
     TokenTables,
     Wanted,
-    block,
+    prepare_rows,
 )
-from isotrope.statistics.float16_rows import ABSOLUTE, RELATIVE, decode_rows, encode_rows
+from isotrope.statistics.saved_arrays import ABSOLUTE, RELATIVE, decode_rows, encode_rows
 from isotrope.statistics.tridiagonal import eigenvalues, spectra
 
 OPTIONAL = {"token", "position", "special"}
@@ -51,7 +51,7 @@ def _summary() -> Summary:
 
 
 def _saved() -> dict[str, tuple[Any, dict[str, np.ndarray]]]:
-    rows, summary = block(*_rows()), _summary()
+    rows, summary = prepare_rows(*_rows()), _summary()
     assert summary.sample is not None
     assert isinstance(summary.tokens, TokenStatistics)
     sample = summary.sample
@@ -150,7 +150,7 @@ def test_counts_that_contradict_each_other() -> None:
 
 
 def test_parts_of_different_widths() -> None:
-    narrow = block(np.random.default_rng(0).normal(size=(9, 3)))
+    narrow = prepare_rows(np.random.default_rng(0).normal(size=(9, 3)))
     mixed = _summary().arrays() | {f"moments.{k}": v for k, v in Moments.of(narrow).arrays().items()}
     with pytest.raises(StoreError, match="rows of different widths"):
         Summary.from_arrays(mixed)
@@ -223,7 +223,7 @@ class TestCompact:
         values, known = _rows()
         large, small = Sample.empty(D, 30), Sample.empty(D, min(rows, 30))
         for sample in (large, small):
-            sample.add(block(values, known))
+            sample.add(prepare_rows(values, known))
         again = Sample.from_arrays(large.compact_arrays(rows, values.mean(axis=0)))
         assert (again.size, again.sequences, again.n) == (small.size, small.sequences, small.n)
         for name in ("sequence", "token", "position", "special"):

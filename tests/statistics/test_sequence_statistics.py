@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isotrope.sources.batch import Rows
-from isotrope.statistics import SequenceSpectra, SequenceStatistics, block
+from isotrope.statistics import SequenceSpectra, SequenceStatistics, prepare_rows
 
 
 def texts(seed: int, lengths: list[int], d: int, offset: float = 0.5) -> tuple[np.ndarray, Rows]:
@@ -39,7 +39,7 @@ def naive(values: np.ndarray, known: Rows) -> dict[str, float]:
 @pytest.mark.parametrize("offset", [0.0, 2.0])
 def test_sums_match_a_loop_over_pairs(lengths: list[int], offset: float) -> None:
     values, known = texts(0, lengths, 5, offset)
-    found, expected = SequenceStatistics.of(block(values, known)), naive(values, known)
+    found, expected = SequenceStatistics.of(prepare_rows(values, known)), naive(values, known)
     for name, value in expected.items():
         assert getattr(found, name) == pytest.approx(value, abs=1e-12), name
     assert found.directed == found.count
@@ -51,7 +51,7 @@ def test_sums_match_a_loop_over_pairs(lengths: list[int], offset: float) -> None
 
 def test_opposite_rows_have_a_cosine_but_no_mean_direction() -> None:
     values = np.array([[1.0, 2.0], [-1.0, -2.0], [0.1, 0.3], [-0.1, -0.3], [1.0, 0.0], [1.0, 0.0]])
-    found = SequenceStatistics.of(block(values, Rows(np.array([0, 0, 1, 1, 2, 2], np.uint64))))
+    found = SequenceStatistics.of(prepare_rows(values, Rows(np.array([0, 0, 1, 1, 2, 2], np.uint64))))
     assert (found.count, found.directed) == (3, 1)
     assert found.uniformity == pytest.approx(-1 - 1 + 1)
     assert found.inner == pytest.approx(1.0)
@@ -60,9 +60,9 @@ def test_opposite_rows_have_a_cosine_but_no_mean_direction() -> None:
 def test_sequences_can_be_taken_out_again() -> None:
     values, known = texts(1, [3, 4, 1, 6], 4)
     first = known.sequence == 100
-    whole = SequenceStatistics.of(block(values, known))
-    part = SequenceStatistics.of(block(values[first], known.take(first)))
-    rest, expected = whole.without(part), SequenceStatistics.of(block(values[~first], known.take(~first)))
+    whole = SequenceStatistics.of(prepare_rows(values, known))
+    part = SequenceStatistics.of(prepare_rows(values[first], known.take(first)))
+    rest, expected = whole.without(part), SequenceStatistics.of(prepare_rows(values[~first], known.take(~first)))
     for name, array in expected.arrays().items():
         np.testing.assert_allclose(rest.arrays()[name], array, atol=1e-12, err_msg=name)
 
@@ -70,7 +70,7 @@ def test_sequences_can_be_taken_out_again() -> None:
 @pytest.mark.parametrize(("lengths", "d"), [([2, 5, 3, 5], 4), ([1, 9, 2], 3), ([4, 4], 8), ([3], 1), ([1, 1], 4)])
 def test_spectra_match_a_singular_value_decomposition_each(lengths: list[int], d: int) -> None:
     values, known = texts(2, lengths, d)
-    found = SequenceSpectra.of(block(values, known))
+    found = SequenceSpectra.of(prepare_rows(values, known))
     expected = [
         np.linalg.svd(values[known.sequence == 100 + i], compute_uv=False) for i, t in enumerate(lengths) if t > 1
     ]
@@ -84,7 +84,7 @@ def test_spectra_match_a_singular_value_decomposition_each(lengths: list[int], d
 
 def test_spectra_of_repeated_rows_end_in_zeros() -> None:
     values = np.tile(np.random.default_rng(3).standard_normal(6), (4, 1))
-    found = SequenceSpectra.of(block(values, Rows(np.zeros(4, np.uint64))))
+    found = SequenceSpectra.of(prepare_rows(values, Rows(np.zeros(4, np.uint64))))
     assert found.values[0] == pytest.approx(np.linalg.norm(values))
     assert found.values[1:].tolist() == [0.0, 0.0, 0.0]
 
@@ -92,11 +92,11 @@ def test_spectra_of_repeated_rows_end_in_zeros() -> None:
 def test_spectra_come_in_the_order_of_their_ids_and_can_be_taken_out() -> None:
     values, _ = texts(4, [3, 2, 4], 5)
     ids = np.repeat(np.array([30, 10, 20], np.uint64), [3, 2, 4])
-    found = SequenceSpectra.of(block(values, Rows(ids)))
+    found = SequenceSpectra.of(prepare_rows(values, Rows(ids)))
     assert found.sequence.tolist() == [10, 20, 30]
     np.testing.assert_allclose(found.values[:2], np.linalg.svd(values[3:5], compute_uv=False))
     np.testing.assert_allclose(found.values[-3:], np.linalg.svd(values[:3], compute_uv=False))
-    middle = SequenceSpectra.of(block(values[5:], Rows(ids[5:])))
+    middle = SequenceSpectra.of(prepare_rows(values[5:], Rows(ids[5:])))
     rest = found.without(middle)
     assert rest.sequence.tolist() == [10, 30]
     np.testing.assert_array_equal(rest.values, found.values[[0, 1, 6, 7, 8]])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from isotrope.sources.batch import Rows
-from isotrope.statistics import TokenStatistics, block
+from isotrope.statistics import TokenStatistics, prepare_rows
 
 TYPES, WIDTH, LAYERS = 24_000, 768, 13
 
@@ -17,7 +17,7 @@ _SCRIPT = f"""
 import threading, time
 import numpy as np
 from isotrope.sources.batch import Rows
-from isotrope.statistics import block
+from isotrope.statistics import prepare_rows
 from isotrope.statistics import TokenStatistics
 
 def now():
@@ -37,10 +37,10 @@ def fill():
     total = TokenStatistics.empty({WIDTH})
     for start in range(0, {TYPES}, 1000):
         tokens = np.arange(start, start + 1000)
-        total += TokenStatistics.of(block(values, Rows(tokens.astype(np.uint64), token=tokens)))
+        total += TokenStatistics.of(prepare_rows(values, Rows(tokens.astype(np.uint64), token=tokens)))
     return total
 
-fill_small = TokenStatistics.of(block(values[:10], Rows(np.arange(10, dtype=np.uint64), token=np.arange(10))))
+fill_small = TokenStatistics.of(prepare_rows(values[:10], Rows(np.arange(10, dtype=np.uint64), token=np.arange(10))))
 base = now()
 watcher = threading.Thread(target=watch, daemon=True); watcher.start()
 a = fill()
@@ -56,7 +56,7 @@ print(filling, held, peak - base)
 def test_arrays_hold_twelve_bytes_a_number_in_fast_precision() -> None:
     tokens = np.arange(500)
     rows = np.random.default_rng(0).standard_normal((500, 64)).astype(np.float32)
-    found = TokenStatistics.of(block(rows, Rows(tokens.astype(np.uint64), token=tokens)))
+    found = TokenStatistics.of(prepare_rows(rows, Rows(tokens.astype(np.uint64), token=tokens)))
     found += found.copy()
     assert sum(a.nbytes for a in found.arrays().values()) <= 500 * (12 * 64 + 40)
 

@@ -7,7 +7,7 @@ import pytest
 
 from isotrope.errors import InputError
 from isotrope.sources.batch import Rows
-from isotrope.statistics import TokenStatistics, TokenTable, block
+from isotrope.statistics import TokenStatistics, TokenTable, prepare_rows
 
 
 def known(tokens: np.ndarray) -> Rows:
@@ -17,7 +17,7 @@ def known(tokens: np.ndarray) -> Rows:
 def merged(rows: np.ndarray, tokens: np.ndarray, size: int) -> TokenStatistics:
     total = TokenStatistics.empty(rows.shape[1])
     for at in range(0, len(rows), size):
-        total += TokenStatistics.of(block(rows[at : at + size], known(tokens[at : at + size])))
+        total += TokenStatistics.of(prepare_rows(rows[at : at + size], known(tokens[at : at + size])))
     return total
 
 
@@ -120,11 +120,11 @@ def test_one_occurrence_has_no_variance() -> None:
 
 def test_rows_without_tokens_are_refused() -> None:
     with pytest.raises(InputError, match="no token types"):
-        TokenStatistics.of(block(np.ones((2, 2))))
+        TokenStatistics.of(prepare_rows(np.ones((2, 2))))
 
 
 def test_a_block_without_usable_rows_is_empty() -> None:
-    assert len(TokenStatistics.of(block(np.zeros((2, 3)), known(np.array([1, 2]))))) == 0
+    assert len(TokenStatistics.of(prepare_rows(np.zeros((2, 3)), known(np.array([1, 2]))))) == 0
 
 
 @pytest.mark.parametrize("kind", ["numpy", "torch"])
@@ -138,7 +138,7 @@ def test_massive_activations_of_float32_cost_no_digits(kind: str) -> None:
     for at in range(0, 4_000, 500):
         part = rows[at : at + 500]
         given = pytest.importorskip("torch").from_numpy(part) if kind == "torch" else part
-        total += TokenStatistics.of(block(given, known(tokens[at : at + 500])))
+        total += TokenStatistics.of(prepare_rows(given, known(tokens[at : at + 500])))
     table = total.table
     np.testing.assert_allclose(table.v, expected["v"], rtol=1e-11)
     share = table.n / table.n.sum()

@@ -62,8 +62,8 @@ class Geometry:
 def compute_geometry(moments: Moments) -> Geometry:
     """Compute the geometry of rows from their moments.
 
-    >>> from isotrope.statistics import block
-    >>> compute_geometry(Moments.of(block(np.random.default_rng(0).normal(size=(5000, 16))))).healthy
+    >>> from isotrope.statistics import prepare_rows
+    >>> compute_geometry(Moments.of(prepare_rows(np.random.default_rng(0).normal(size=(5000, 16))))).healthy
     True
     """
     values = moments.eigenvalues

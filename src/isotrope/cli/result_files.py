@@ -58,12 +58,12 @@ def deliver_result(result: Result, path: Path | None, show: Callable[[Any], None
         json: Whether to print JSON instead.
     """
     from isotrope.cli.output import echo, print_json
-    from isotrope.formats.csv import csv_text
+    from isotrope.formats.printable import format_csv
     from isotrope.storage.files import write_text
 
     if path is not None:
         is_json = path.suffix.lower() == ".json"
-        write_text(path, result.to_json() + "\n" if is_json else csv_text(result.to_frame()))
+        write_text(path, result.to_json() + "\n" if is_json else format_csv(result.to_frame()))
     if json:
         print_json(result.to_dict())
         return

@@ -31,13 +31,6 @@ _NAMED = 5
 #: Groups that are shown at most.
 _GROUPS = 20
 
-#: Columns of the chart of layers beside the bar: measure and heading.
-_COLUMNS = (
-    ("drift_share", "drift share"),
-    ("isoscore", "IsoScore"),
-    ("effective_rank_eigenvalues", "effective rank"),
-)
-
 
 def format_number(value: float, *, sign: bool = False) -> str:
     """A number in few digits, a dash where there is none."""
@@ -116,6 +109,7 @@ def _format_headline(findings: Findings) -> Text:
 
 def _print_chart(out: Console, findings: Findings) -> None:
     """One line for each layer: mean cosine with its bar and interval, and what goes with it."""
+    from isotrope.findings.card import COLUMNS
     from isotrope.formats.names import is_vectors, name_layer
 
     by = {(r.layer, r.measure): r for r in findings.readings if r.group is None}
@@ -123,7 +117,7 @@ def _print_chart(out: Console, findings: Findings) -> None:
     if not cosines:
         _print_readings(out, findings)
         return
-    shown = [(m, title) for m, title in _COLUMNS if all((r.layer, m) in by for r in cosines)]
+    shown = [(m, title) for m, title, _ in COLUMNS[1:] if all((r.layer, m) in by for r in cosines)]
     columns = [Column("" if is_vectors(findings) else "layer"), Column("mean cosine"), Column("95 % interval", rank=1)]
     columns += [Column(title, right=True, rank=2 + index) for index, (_, title) in enumerate(shown)]
     rows = []

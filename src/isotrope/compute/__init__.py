@@ -1,1 +1,1 @@
-"""Threads, arrays of numpy and torch, and memory."""
+"""Threads, and arrays of numpy and torch."""

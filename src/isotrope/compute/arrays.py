@@ -65,6 +65,11 @@ def compute_lengths(rows: Any) -> Any:
     return np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
 
 
+def compute_squared_lengths(rows: NDArray[Any]) -> NDArray[Any]:
+    """Squared length of each row, (n, d) -> (n,)."""
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+
 def to_unit_rows(rows: Any) -> Any:
     """Rows divided by their lengths, (n, d); rows of zeros stay zero.
 
@@ -76,6 +81,21 @@ def to_unit_rows(rows: Any) -> Any:
     if is_tensor(rows):
         return rows / lengths.where(lengths > 0, lengths.new_ones(()))
     return (rows / np.where(lengths > 0, lengths, 1.0)).astype(rows.dtype)
+
+
+def mix_ids(ids: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    """A well-mixed 64-bit hash of each id (splitmix64, Steele, Lea and Flood 2014), shape (n,) -> (n,).
+
+    Different ids never share a hash, so the smallest hashes are always well defined.
+
+    >>> mix_ids(np.array([0, 1], dtype=np.uint64), seed=0).tolist()
+    [16294208416658607535, 10451216379200822465]
+    """
+    with np.errstate(over="ignore"):
+        z = ids.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15) * np.uint64((seed + 1) % 2**64)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(z ^ (z >> np.uint64(31)))
 
 
 def check_width(rows: Any, expected: int, what: str) -> None:

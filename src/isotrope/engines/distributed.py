@@ -33,18 +33,28 @@ class _Packed(NamedTuple):
 
 
 def merge_ranks(statistic: S, group: Any = None) -> S:
-    """The sum of the statistics of all ranks, the same on every rank: as `all_reduce` for tensors.
+    """Add up the statistics of all ranks of a torch.distributed job; every rank gets the same sum.
 
-    They are added up as a tree in the order of the ranks, over gloo or nccl. A rank holds no more than four at a time:
-    its own, the sum so far, another one, and their sum or its bytes. group: of processes, by default all. Where some
-    cannot be added, every rank raises the same MergeError.
+    They are added as a tree in the order of the ranks, over gloo or nccl. A rank holds no more than four at a time: its
+    own, the sum so far, another one, and their sum or its bytes.
 
-    ```python
-    moments = Moments.empty(768)
-    for hidden in my_share_of_the_batches:
-        moments += Moments.of(block(hidden))
-    moments = merge_ranks(moments)
-    ```
+    Args:
+        statistic: That of this rank: anything with `+` and `arrays()`.
+        group: The group of processes; None for all.
+
+    Returns:
+        The sum, as `all_reduce` gives for tensors.
+
+    Raises:
+        MergeError: On every rank, if some of them cannot be added.
+
+    Examples:
+        ```python
+        moments = isotrope.Moments.empty(768)
+        for hidden in my_share_of_the_batches:
+            moments += isotrope.Moments.of(isotrope.prepare_rows(hidden))
+        moments = isotrope.merge_ranks(moments)
+        ```
     """
     import torch.distributed as dist
 

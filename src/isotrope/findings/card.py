@@ -28,16 +28,16 @@ def _escape(text: str) -> str:
 
 
 def _make_formatter(count: int) -> Callable[[float], str]:
-    """A function that formats numbers with so many decimals, and zero without a sign."""
+    """A function that formats numbers with a number of decimals, and zero without a sign."""
     return lambda value: f"{round(value, count) + 0.0:.{count}f}"
 
 
-#: Columns of the table: measure, heading, and how its numbers are formatted.
-_COLUMNS = (
-    ("mean_cosine", "mean cosine", _make_formatter(3)),
-    ("drift_share", "drift share", _make_formatter(3)),
-    ("isoscore", "IsoScore", _make_formatter(3)),
-    ("effective_rank_eigenvalues", "effective rank", _make_formatter(1)),
+#: Columns of a short table of layers, here and on the terminal: measure, heading and decimals.
+COLUMNS = (
+    ("mean_cosine", "mean cosine", 3),
+    ("drift_share", "drift share", 3),
+    ("isoscore", "IsoScore", 3),
+    ("effective_rank_eigenvalues", "effective rank", 1),
 )
 
 #: The most layers or readings that are shown.
@@ -73,7 +73,11 @@ def _format_title(findings: Shown) -> str:
 
 def _format_table(findings: Shown) -> str:
     by = {(r.layer, r.measure): r for r in findings.readings if (r.group, r.variant) == (None, "definition")}
-    columns = [column for column in _COLUMNS if any((layer, column[0]) in by for layer in findings.layers)]
+    columns = [
+        (measure, heading, _make_formatter(decimals))
+        for measure, heading, decimals in COLUMNS
+        if any((layer, measure) in by for layer in findings.layers)
+    ]
     if not columns:
         return _format_readings(findings)
     head = _format_row([(_layer_heading(findings), _FIRST), *((title, _CELL) for _, title, _ in columns)], "th")

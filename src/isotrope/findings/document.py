@@ -117,7 +117,7 @@ def _check(found: Mapping[str, Any]) -> None:
 
 
 def check_facts(source: Mapping[str, Any], provenance: Mapping[str, Any]) -> None:
-    """Refuse facts of another kind than those that are written.
+    """Refuse facts of a type that is never written.
 
     Raises:
         TypeError: With the fact that is wrong.

@@ -49,7 +49,7 @@ def name_layers(layers: Sequence[int | str], order: Sequence[int | str]) -> str:
             stretches[-1].append(layer)
         else:
             stretches.append([layer])
-    words = [[f"{some[0]} to {some[-1]}"] if len(some) > 2 else [str(layer) for layer in some] for some in stretches]
+    words = [[f"{part[0]} to {part[-1]}"] if len(part) > 2 else list(map(str, part)) for part in stretches]
     *most, last = chain(*words)
     many = "s" if len(layers) > 1 else ""
     return f"layer{many} {', '.join(most)} and {last}" if most else f"layer{many} {last}"

@@ -1,10 +1,14 @@
-"""Text from data, made safe for terminals, pages and files: control characters are shown, never obeyed."""
+"""Text from data, made safe: control characters are shown, never obeyed, and no cell of a table is a formula."""
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: What a reader cannot see: C0 and C1 controls, the soft hyphen, bidirectional and zero-width controls, line and
 #: paragraph separators, halves of surrogate pairs, marks of annotations, shorthand, music and tags.
@@ -15,6 +19,12 @@ _HIDDEN = re.compile(
 
 #: Bytes of a file name that are not UTF-8 arrive in Python as these.
 _LONE_BYTE = range(0xDC80, 0xDD00)
+
+#: How a formula may begin, in half and full width; a tab or a line break before it is skipped by spreadsheets.
+_FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
+
+#: A text that is a plain number is none, whatever its sign.
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def escape_controls(text: str, *, keep: str = "\n") -> str:
@@ -74,6 +84,36 @@ def escape_surrogates(text: str) -> str:
     \xff.npy
     """
     return re.sub("[\ud800-\udfff]", lambda found: _escape(found[0]), text)
+
+
+def format_csv(frame: pd.DataFrame) -> str:
+    r"""Write a table as CSV with a header and without its index; an empty cell is a value that is missing.
+
+    >>> import pandas as pd
+    >>> print(format_csv(pd.DataFrame({"group": ["=1+1", "a\rb", None], "value": [-0.5, 2, 3]})).replace("\r", "<CR>"))
+    "group","value"
+    "'=1+1",-0.5
+    "a<CR>b",2.0
+    "",3.0
+    <BLANKLINE>
+    """
+    safe = frame.rename(columns=neutralize_formula)
+    for column, kind in enumerate(safe.dtypes):
+        if kind.kind == "O":
+            safe.isetitem(column, safe.iloc[:, column].map(neutralize_formula))
+    text: str = safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    return text
+
+
+def neutralize_formula(value: Any) -> Any:
+    """Put an apostrophe before a text that a spreadsheet would run; all else stays as it is.
+
+    >>> [neutralize_formula(v) for v in ("=1+1", "-2+3", "-2.5e3", "- item", -2.5, "plain")]
+    ["'=1+1", "'-2+3", '-2.5e3', "'- item", -2.5, 'plain']
+    """
+    if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
 
 
 _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import compute_squared_lengths
 from isotrope.errors import Undefined
 from isotrope.measures.record import Bounds, add_cells_measures
 from isotrope.quantization.cells import Cells
@@ -15,7 +16,7 @@ def _nearest(codebook: NDArray[np.float64]) -> NDArray[np.float64]:
     found = np.empty(len(codebook))
     for i, centre in enumerate(codebook):
         apart = codebook - centre
-        squares = np.einsum("ij,ij->i", apart, apart)
+        squares = compute_squared_lengths(apart)
         squares[i] = np.inf
         found[i] = squares.min()
     return found
@@ -42,7 +43,6 @@ add_cells_measures(
     title="Variance of the centres' spacing",
     says="How unevenly the centres of the cells are spaced: 0 evenly.",
     range=_range,
-    better=None,
     estimate=False,
     formula="variance (ddof 1) of ρ/max ρ over all M·k centres, ρ the distance to the nearest of the same codebook",
     paper="Marbut, Chandler and Wheeler (latent geometry), Eq. 6",

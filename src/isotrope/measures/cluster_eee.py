@@ -55,7 +55,6 @@ add_cells_measures(
     title="Eigenvalue early enrichment within cells",
     says="How much of each cell's variance its first directions take, on average: 0 evenly shared, near 1 all in one.",
     range=(0.0, 1.0),
-    better=None,
     note=_note,
     formula="mean eee of the distinct rows of each cell with at least two, over all cells of all codebooks",
     paper="Marbut, Chandler and Wheeler (latent geometry), Eq. 7",

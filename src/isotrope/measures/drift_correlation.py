@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import permutations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,6 @@ from isotrope.errors import Undefined
 from isotrope.measures.record import measure
 
 Vector = NDArray[np.float64]
-
-_PAPER = "Godey et al. 2023 (anisotropy), Figs. 5 and 11"
-_BLIND = (
-    "Layers are not exchangeable: independent random walks of 13 layers look significant 36 times in 100, "
-    "so p describes and proves nothing."
-)
 
 #: Up to this many layers all orders are tried; beyond, a fixed number of seeded random ones.
 _ALL_ORDERS_UP_TO = 8
@@ -68,79 +62,55 @@ def _ranks(r: LayerReadings) -> LayerReadings:
     return LayerReadings(stats.rankdata(r.drift_norm), stats.rankdata(r.mean_cosine))
 
 
-def _asymptotic(test: Callable[..., tuple[float, float]], r: LayerReadings) -> float:
-    return float(test(*_check_layers(r))[1])
-
-
-def _add(
-    name: str,
-    title: str,
-    says: str,
-    bounds: tuple[float, float],
-    function: Callable[[LayerReadings], float],
-    wrong: str = "",
-) -> None:
-    measure(
-        "layers",
-        name=name,
-        title=title,
-        says=says,
-        range=bounds,
-        better=None,
-        invariant=("rotation", "scale"),
-        estimate=False,
-        across=LayerReadings._fields,
-        formula="correlation over layers of drift_norm with mean_cosine; p: share of orders of the layers as strong",
-        paper=_PAPER,
-        blind=_BLIND,
-        wrong=wrong,
-    )(function)
-
-
+_FORMULA = "correlation over layers of drift_norm with mean_cosine; p: share of orders of the layers as strong"
 _COEFFICIENT = "How closely mean cosine follows drift over the layers: 1 rises with it, −1 falls, 0 neither."
 _P = "How often layers in random order would agree as strongly; describes, does not prove."
 _P_ASYMPTOTIC = "The same p by the usual formula, which is wrong for few layers."
 
-_add(
-    "drift_correlation_spearman",
-    "Drift and cosine, rank correlation",
-    _COEFFICIENT,
-    (-1.0, 1.0),
-    lambda r: _coefficient(*_ranks(r)),
-)
-_add(
-    "drift_correlation_spearman_p",
-    "Drift and cosine, rank correlation, permutation p",
-    _P,
-    (0.0, 1.0),
-    lambda r: _permutation_p(*_ranks(r)),
-)
-_add(
-    "drift_correlation_spearman_p_asymptotic",
-    "Drift and cosine, rank correlation, asymptotic p",
-    _P_ASYMPTOTIC,
-    (0.0, 1.0),
-    lambda r: _asymptotic(stats.spearmanr, r),
+
+def _add_family(
+    name: str, title: str, layers: Callable[[LayerReadings], LayerReadings], test: Callable[..., Any], wrong: str
+) -> None:
+    """Register a correlation, its p over orders of the layers, and its p by the usual formula.
+
+    Args:
+        name: Of the correlation.
+        title: What it is called.
+        layers: What is correlated: the values of the layers, or their ranks.
+        test: The function of scipy with the usual formula.
+        wrong: What is wrong with that.
+    """
+
+    def add(
+        suffix: str, titled: str, says: str, low: float, function: Callable[[LayerReadings], float], wrong: str = ""
+    ) -> None:
+        measure(
+            "layers",
+            name=f"drift_correlation_{name}{suffix}",
+            title=f"Drift and cosine, {title}{titled}",
+            says=says,
+            range=(low, 1.0),
+            estimate=False,
+            across=LayerReadings._fields,
+            formula=_FORMULA,
+            paper="Godey et al. 2023 (anisotropy), Figs. 5 and 11",
+            blind=(
+                "Layers are not exchangeable: independent random walks of 13 layers look significant 36 times in 100, "
+                "so p describes and proves nothing."
+            ),
+            wrong=wrong,
+        )(function)
+
+    add("", "", _COEFFICIENT, -1.0, lambda r: _coefficient(*layers(r)))
+    add("_p", ", permutation p", _P, 0.0, lambda r: _permutation_p(*layers(r)))
+    add("_p_asymptotic", ", asymptotic p", _P_ASYMPTOTIC, 0.0, lambda r: float(test(*_check_layers(r))[1]), wrong)
+
+
+_add_family(
+    "spearman",
+    "rank correlation",
+    _ranks,
+    stats.spearmanr,
     "Itself: for the perfect ranks of seven layers it is 0, where the permutation p is 4e-4.",
 )
-_add(
-    "drift_correlation_pearson",
-    "Drift and cosine, linear correlation",
-    _COEFFICIENT,
-    (-1.0, 1.0),
-    lambda r: _coefficient(*_check_layers(r)),
-)
-_add(
-    "drift_correlation_pearson_p",
-    "Drift and cosine, linear correlation, permutation p",
-    _P,
-    (0.0, 1.0),
-    lambda r: _permutation_p(*_check_layers(r)),
-)
-_add(
-    "drift_correlation_pearson_p_asymptotic",
-    "Drift and cosine, linear correlation, asymptotic p",
-    _P_ASYMPTOTIC,
-    (0.0, 1.0),
-    lambda r: _asymptotic(stats.pearsonr, r),
-)
+_add_family("pearson", "linear correlation", _check_layers, stats.pearsonr, "")

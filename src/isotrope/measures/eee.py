@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,8 +11,15 @@ from isotrope.errors import Undefined
 from isotrope.measures.record import Bounds, measure
 from isotrope.statistics import Moments
 
-_PAPER = "Marbut, McKinney-Bock and Wheeler 2023; Marbut, Chandler and Wheeler (latent geometry), Eq. 2"
-_BLIND = "The mean. Depends on n (isotropic 768-d: 0.48, 0.22, 0.11 at n = 1,000, 5,000, 20,000): compare at equal n."
+_SHARED: dict[str, Any] = {
+    "better": "lower",
+    "invariant": ("rotation", "scale", "shift"),
+    "slow_bias": True,
+    "paper": "Marbut, McKinney-Bock and Wheeler 2023; Marbut, Chandler and Wheeler (latent geometry), Eq. 2",
+    "blind": (
+        "The mean. Depends on n (isotropic 768-d: 0.48, 0.22, 0.11 at n = 1,000, 5,000, 20,000): compare at equal n."
+    ),
+}
 
 
 def _eigenvalues(m: Moments) -> NDArray[np.float64]:
@@ -43,12 +52,8 @@ def enrichment(values: NDArray[np.float64]) -> float:
     title="Eigenvalue early enrichment",
     says="How much of the variance the first directions take: 0 evenly shared, near 1 all in the first.",
     range=_range,
-    better="lower",
-    invariant=("rotation", "scale", "shift"),
-    slow_bias=True,
     formula="trapezoid of (cumulative sum of λ − straight line) over indices 0..p−1, divided by ½·p·Σλ, p = min(n, d)",
-    paper=_PAPER,
-    blind=_BLIND,
+    **_SHARED,
 )
 def eee(m: Moments) -> float:
     """Area between the cumulative eigenvalues and the straight line, without the origin."""
@@ -59,13 +64,9 @@ def eee(m: Moments) -> float:
     "moments",
     title="Eigenvalue Gini coefficient",
     says="How unequally the variance is shared by the directions: 0 evenly, near 1 all in one.",
-    range=lambda n, d: (0.0, 1.0),
-    better="lower",
-    invariant=("rotation", "scale", "shift"),
-    slow_bias=True,
+    range=(0.0, 1.0),
     formula="eee with the origin included: exactly the Gini coefficient of λ",
-    paper=_PAPER,
-    blind=_BLIND,
+    **_SHARED,
 )
 def eee_gini(m: Moments) -> float:
     """Gini coefficient of the covariance eigenvalues."""

@@ -24,7 +24,6 @@ def _exp_entropy(weights: NDArray[np.float64]) -> float:
     says="In how many directions the rows effectively spread, the mean counted as one.",
     range=lambda n, d: (1.0, float(min(n, d))),
     better="higher",
-    invariant=("rotation", "scale"),
     slow_bias=True,
     formula="exp(−Σ p ln p), p = σ/Σσ, σ singular values of the uncentred X",
     paper="Roy and Vetterli 2007; Garrido et al. 2023 (RankMe)",

@@ -25,7 +25,6 @@ def _note(p: Points) -> str | None:
     says="How unequally rows occur as neighbours of others: near 0 equally, above 1 a few hubs are near to everything.",
     range=lambda n, d: (-math.sqrt(max(n, 2)), math.sqrt(max(n, 2))),
     better="lower",
-    invariant=("rotation", "scale"),
     estimate=False,
     enough=lambda d: 1_000,
     note=_note,

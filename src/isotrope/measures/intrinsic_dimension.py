@@ -85,7 +85,6 @@ def _mle(p: Points, k: int) -> tuple[float, int]:
 _SHARED: dict[str, Any] = {
     "group": "neighbours",
     "range": (0.0, math.inf),
-    "better": None,
     "invariant": ("rotation", "scale", "shift"),
     "enough": lambda d: 1_000,
     "note": _note,

@@ -7,6 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import compute_squared_lengths
+from isotrope.compute.threads import slice_rows
 from isotrope.errors import Undefined
 from isotrope.measures.record import measure
 from isotrope.statistics import Image, Points
@@ -39,10 +41,9 @@ def _discrepancies(rows: Matrix, index: Indices, weights: Matrix) -> Matrix:
     """‖z_i − Σ_j w_ij z_j‖² of each row, (n,)."""
     found = np.empty(len(rows))
     step = max(1, _AT_ONCE // (index.shape[1] * rows.shape[1]))
-    for start in range(0, len(rows), step):
-        part = slice(start, start + step)
+    for part in slice_rows(len(rows), step):
         off = rows[part] - np.einsum("ij,ijk->ik", weights[part], rows[index[part]])
-        found[part] = np.einsum("ij,ij->i", off, off)
+        found[part] = compute_squared_lengths(off)
     return found
 
 
@@ -56,8 +57,7 @@ def _barycentre_weights(rows: Matrix, index: Indices) -> Matrix:
     weights = np.empty(index.shape)
     k = index.shape[1]
     step = max(1, _AT_ONCE // (k * rows.shape[1]))
-    for start in range(0, len(rows), step):
-        part = slice(start, start + step)
+    for part in slice_rows(len(rows), step):
         apart = rows[index[part]] - rows[part, None]
         gram = apart @ apart.transpose(0, 2, 1)
         trace = np.trace(gram, axis1=1, axis2=2)
@@ -81,7 +81,6 @@ def _compute_published(i: Image) -> float:
     says="How far rows end up from where their old neighbours are after a repair: 0 at their very middle.",
     range=(0.0, 4.0),
     better="lower",
-    invariant=("rotation", "scale"),
     estimate=False,
     formula=(
         "mean over rows of ‖f(x_i) − Σ_j w_ij f(x_j)‖², j the 12 nearest of x_i before the repair, w_ij ∝ "

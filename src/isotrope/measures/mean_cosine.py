@@ -1,8 +1,17 @@
 """How alike two random rows point."""
 
+from typing import Any
+
 from isotrope.errors import Undefined
 from isotrope.measures.record import measure
 from isotrope.statistics import Moments
+
+_SHARED: dict[str, Any] = {
+    "range": lambda n, d: (-1.0 / max(n - 1, 1), 1.0),
+    "better": "lower",
+    "length_power": 0,
+    "null": lambda n, d: 0.0,
+}
 
 
 def _over_distinct_pairs(m: Moments) -> float:
@@ -22,17 +31,13 @@ def _with_diagonal(m: Moments) -> float:
     "moments",
     title="Mean cosine",
     says="How alike two random rows point: 0 in all directions, 1 all in the same one.",
-    range=lambda n, d: (-1.0 / max(n - 1, 1), 1.0),
-    better="lower",
-    invariant=("rotation", "scale"),
-    length_power=0,
-    null=lambda n, d: 0.0,
     formula="mean of cos(x_i, x_j) over i ≠ j = (‖Σu‖² − n) / (n(n − 1)), u = x/‖x‖",
     paper="Ethayarajh 2019; Godey et al. 2023 (anisotropy)",
     blind="Spectrum after the mean is removed: rows on one line through the origin, half each way, give about 0.",
     wrong="Unit rows in float32: near 1 they lose everything below 1e-7. A sample of pairs, where all are as cheap.",
     headline=1,
     per_group=True,
+    **_SHARED,
 )
 def mean_cosine(m: Moments) -> float:
     """Mean cosine over distinct pairs of rows, exact and without forming the pairs.
@@ -48,15 +53,11 @@ def mean_cosine(m: Moments) -> float:
     "moments",
     title="Token uniformity",
     says="How alike the tokens of a set point; the same number as the mean cosine, under the name of its paper.",
-    range=lambda n, d: (-1.0 / max(n - 1, 1), 1.0),
-    better="lower",
-    invariant=("rotation", "scale"),
-    length_power=0,
-    null=lambda n, d: 0.0,
     formula="mean of cos(x_i, x_j) over i ≠ j; published: each row compared with itself too = ‖mean u‖²",
     paper="Yan et al. 2022 (SoftDecay), Eq. 3",
     blind="As the mean cosine.",
     variants={"published": _with_diagonal},
+    **_SHARED,
 )
 def token_uniformity(m: Moments) -> float:
     """Mean cosine over distinct pairs; the published variant counts each row with itself."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +12,7 @@ from isotrope.errors import Undefined
 from isotrope.measures.record import measure
 from isotrope.statistics import Points
 
-_PAPER = "Mu and Viswanath 2018 (all-but-the-top), after Arora et al. 2016"
 _FORMULA = "min_c Z(c)/max_c Z(c), Z(c) = Σ exp(c·x) over rows, c over ± the eigenvectors of XᵀX"
-_BLIND = (
-    "It compares directions at the rows' own scale: long rows give 0 whatever their shape, short ones 1. Of long rows "
-    "Z is one row's term, which leaving rows out does not show (70 to 90 of 100 intervals held): it has no interval. "
-    "Where eigenvalues repeat, the directions are an arbitrary choice among many."
-)
-_WRONG = (
-    "One sign of each eigenvector only: signs are arbitrary. Sums without log-sum-exp: they overflow where rows are "
-    "longer than 700."
-)
 
 #: Eigenvalues that differ by less than this share of the largest are taken for the same one, or for zero.
 _SAME = 1e-10
@@ -54,18 +45,31 @@ def _note(p: Points) -> str | None:
     return f"{repeats} eigenvalues repeat, and their directions are an arbitrary choice" if repeats else None
 
 
+_SHARED: dict[str, Any] = {
+    "better": "higher",
+    "invariant": ("rotation",),
+    "estimate": False,
+    "note": _note,
+    "paper": "Mu and Viswanath 2018 (all-but-the-top), after Arora et al. 2016",
+    "blind": (
+        "It compares directions at the rows' own scale: long rows give 0 whatever their shape, short ones 1. Of long "
+        "rows Z is one row's term, which leaving rows out does not show (70 to 90 of 100 intervals held): it has no "
+        "interval. Where eigenvalues repeat, the directions are an arbitrary choice among many."
+    ),
+    "wrong": (
+        "One sign of each eigenvector only: signs are arbitrary. Sums without log-sum-exp: they overflow where rows "
+        "are longer than 700."
+    ),
+}
+
+
 @measure(
     "sample",
     title="Partition function isotropy I(V)",
     says="How equal the partition function is in all directions: 1 equal, near 0 some directions dominate.",
     range=(0.0, 1.0),
-    better="higher",
-    estimate=False,
-    note=_note,
     formula=_FORMULA,
-    paper=_PAPER,
-    blind=_BLIND,
-    wrong=_WRONG,
+    **_SHARED,
 )
 def partition_isotropy(p: Points) -> float:
     """Smallest over largest partition function along the rows' own axes, both ways.
@@ -81,13 +85,8 @@ def partition_isotropy(p: Points) -> float:
     title="Partition function isotropy, log I(V)",
     says="The logarithm of I(V), which is 0 to all digits for long rows: 0 equal in all directions, very negative not.",
     range=(-math.inf, 0.0),
-    better="higher",
-    estimate=False,
-    note=_note,
     formula=f"log of {_FORMULA}",
-    paper=_PAPER,
-    blind=_BLIND,
-    wrong=_WRONG,
+    **_SHARED,
 )
 def log_partition_isotropy(p: Points) -> float:
     """Logarithm of the smallest over the largest partition function."""

@@ -29,7 +29,6 @@ def _null(n: int, d: int) -> float:
     says="How close random pairs of unit rows are: 0 all the same, −4 as far apart as orthogonal rows.",
     range=_range,
     better="lower",
-    invariant=("rotation", "scale"),
     null=_null,
     formula="log mean_{i<j} exp(−‖u_i − u_j‖²/t), t = 0.5, u = x/‖x‖; isotropic rows give about −2/t + 2/(t²d)",
     paper="Yan et al. 2022 (SoftDecay), Eq. 4; Wang and Isola 2020 (uniformity)",

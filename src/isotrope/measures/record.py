@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from isotrope.errors import InputError, Undefined
 from isotrope.quantization.cells import Cells
 from isotrope.registry import Registry
-from isotrope.statistics import Image, Moments, Points, block
+from isotrope.statistics import Image, Moments, Points, prepare_rows
 
 #: What a measure is computed from.
 Need: TypeAlias = Literal["moments", "tokens", "sequences", "spectra", "sample", "cells", "image", "layers"]
@@ -62,7 +61,7 @@ class Smooth(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """All that there is to say about a measure, apart from the function itself.
+    """The description of a measure, without the function itself.
 
     Args:
         needs: The statistic that it is computed from.
@@ -102,14 +101,14 @@ class Record:
     title: str
     says: str
     range: Bounds | Callable[..., Bounds]
-    better: Literal["higher", "lower"] | None
     formula: str
     paper: str
     blind: str
+    better: Literal["higher", "lower"] | None = None
     wrong: str = ""
     name: str = ""
     group: str | None = None
-    invariant: tuple[Invariance, ...] = ("rotation",)
+    invariant: tuple[Invariance, ...] = ("rotation", "scale")
     degree: int = 0
     estimate: bool = True
     slow_bias: bool = False
@@ -178,7 +177,7 @@ class Measure(Record):
             return data
         if self.needs not in (*_OF_ROWS, "cells"):
             raise InputError(f"{self.name} cannot be taken from rows alone: it needs {self.needs}.")
-        rows = block(_array(data))
+        rows = prepare_rows(_array(data))
         return Cells.of(Points.of(rows), **parameters) if self.needs == "cells" else _OF_ROWS[self.needs].of(rows)
 
     def _variant(self, name: str) -> Callable[..., float]:
@@ -204,35 +203,21 @@ def _array(rows: Any) -> Any:
 
 MEASURES: Registry[Measure] = Registry("measure")
 
-_Fields = ParamSpec("_Fields")
 
+@dataclass(frozen=True, kw_only=True)
+class measure(Record):
+    """Register a function as a measure under its own name; the function becomes the measure."""
 
-def _make_decorator(make: Callable[_Fields, Record]) -> Callable[_Fields, Callable[[Callable[..., float]], Measure]]:
-    """Make a decorator that takes the fields of a record."""
-
-    def measure(*args: _Fields.args, **kwargs: _Fields.kwargs) -> Callable[[Callable[..., float]], Measure]:
-        """Register a function as a measure under its own name; the function becomes the measure."""
-        return partial(_register, make(*args, **kwargs))
-
-    return measure
-
-
-def _register(record: Record, function: Callable[..., float]) -> Measure:
-    by_need = {
-        "name": record.name or function.__name__,
-        "group": record.group or _GROUP_OF[record.needs],
-        "length_power": _LENGTH_POWER_OF.get(record.needs, 0)
-        if record.length_power == _BY_NEED
-        else record.length_power,
-    }
-    found = Measure(**{**vars(record), **by_need}, function=function)
-    object.__setattr__(found, "__doc__", function.__doc__ or record.says)
-    MEASURES.add(found.name, found)
-    return found
-
-
-#: Registers a function as a measure: a decorator that takes the fields of a `Record`.
-measure = _make_decorator(Record)
+    def __call__(self, function: Callable[..., float]) -> Measure:
+        by_need = {
+            "name": self.name or function.__name__,
+            "group": self.group or _GROUP_OF[self.needs],
+            "length_power": _LENGTH_POWER_OF.get(self.needs, 0) if self.length_power == _BY_NEED else self.length_power,
+        }
+        found = Measure(**{**vars(self), **by_need}, function=function)
+        object.__setattr__(found, "__doc__", function.__doc__ or self.says)
+        MEASURES.add(found.name, found)
+        return found
 
 
 def add_cells_measures(name: str, function: Callable[[Cells], float], **record: Any) -> None:

@@ -50,7 +50,7 @@ def get(name: str) -> Measure:
 
 
 def select(names: str | list[str] | None) -> list[Measure]:
-    """The measures named, a group standing for all of its own; None or "all" for every group.
+    """The measures that are named, directly or by their group; None or "all" for all groups.
 
     >>> [m.name for m in select("isoscore, eee")]
     ['isoscore', 'eee']
@@ -76,7 +76,7 @@ def select(names: str | list[str] | None) -> list[Measure]:
     return list(chosen.values())
 
 
-def refuse_images(chosen: Iterable[Measure]) -> None:
+def check_no_images(chosen: Iterable[Measure]) -> None:
     """Refuse measures that compare rows with their image under a repair."""
     for m in chosen:
         if m.needs == "image":

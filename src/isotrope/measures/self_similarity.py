@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from isotrope.errors import Undefined
@@ -9,8 +11,12 @@ from isotrope.measures.record import measure
 from isotrope.statistics import TokenStatistics, TokenTable
 from isotrope.statistics.token_tables import select_types, table
 
-_PAPER = "Ethayarajh 2019"
-_BLIND = "Types seen fewer than 10 or more than 100,000 times; each type counts once, however frequent."
+_SHARED: dict[str, Any] = {
+    "length_power": 0,
+    "null": lambda n, d: 0.0,
+    "paper": "Ethayarajh 2019",
+    "blind": "Types seen fewer than 10 or more than 100,000 times; each type counts once, however frequent.",
+}
 
 
 def mean_cosine_of(unit_square: float, n: int) -> float:
@@ -34,13 +40,8 @@ def _self_similarity(t: TokenStatistics | TokenTable) -> float:
     title="Self-similarity",
     says="How alike the occurrences of one token type point: 1 the same in every context.",
     range=(-0.112, 1.0),
-    better=None,
-    invariant=("rotation", "scale"),
-    length_power=0,
-    null=lambda n, d: 0.0,
     formula="mean over types of the mean cosine between a type's occurrences, types with 10 to 100,000 occurrences",
-    paper=_PAPER,
-    blind=_BLIND,
+    **_SHARED,
 )
 def self_similarity(t: TokenStatistics | TokenTable) -> float:
     """Mean cosine between occurrences of one type, averaged over types."""
@@ -52,13 +53,8 @@ def self_similarity(t: TokenStatistics | TokenTable) -> float:
     title="Self-similarity, adjusted",
     says="How much more alike occurrences of one type are than any two tokens.",
     range=(-2.0, 2.0),
-    better=None,
-    invariant=("rotation", "scale"),
-    length_power=0,
-    null=lambda n, d: 0.0,
     formula="self_similarity − mean cosine of all tokens of the layer",
-    paper=_PAPER,
-    blind=_BLIND,
+    **_SHARED,
 )
 def self_similarity_adjusted(t: TokenStatistics | TokenTable) -> float:
     """Self-similarity minus the layer's mean cosine."""

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from isotrope.errors import Undefined
 from isotrope.measures.record import measure
 from isotrope.measures.self_similarity import mean_cosine_of
 from isotrope.statistics import SequenceStatistics
 
-_YAN = "Yan et al. 2022 (SoftDecay), Fig. 2"
 _LENGTH = "Depends on the length of the sequences: compare at equal length. Sequences of one token are left out."
+_UNIFORMITY: dict[str, Any] = {
+    "range": (-1.0, 1.0),
+    "better": "lower",
+    "null": lambda n, d: 0.0,
+    "paper": "Yan et al. 2022 (SoftDecay), Fig. 2",
+    "blind": _LENGTH,
+}
 
 
 def _average(s: SequenceStatistics, total: float) -> float:
@@ -27,15 +35,10 @@ def _inner(s: SequenceStatistics) -> float:
     "sequences",
     title="Sequence uniformity",
     says="How alike two tokens of one sequence point: 1 all the same.",
-    range=(-1.0, 1.0),
-    better="lower",
-    invariant=("rotation", "scale"),
-    null=lambda n, d: 0.0,
     formula="mean over sequences of the mean cosine over distinct pairs of its tokens",
-    paper=_YAN,
-    blind=_LENGTH,
     headline=7,
     per_group=True,
+    **_UNIFORMITY,
 )
 def sequence_uniformity(s: SequenceStatistics) -> float:
     """Mean cosine over distinct token pairs within a sequence, averaged over sequences."""
@@ -46,14 +49,9 @@ def sequence_uniformity(s: SequenceStatistics) -> float:
     "sequences",
     title="[CLS] uniformity",
     says="How alike the first token of a sequence is to the others.",
-    range=(-1.0, 1.0),
-    better="lower",
-    invariant=("rotation", "scale"),
-    null=lambda n, d: 0.0,
     formula="mean over sequences of the mean cosine of the first token to the others; published: to itself too",
-    paper=_YAN,
-    blind=_LENGTH,
     variants={"published": lambda s: _average(s, s.first_with_itself)},
+    **_UNIFORMITY,
 )
 def cls_uniformity(s: SequenceStatistics) -> float:
     """Mean cosine of the first token to the other tokens of its sequence."""
@@ -65,8 +63,6 @@ def cls_uniformity(s: SequenceStatistics) -> float:
     title="Intra-sentence similarity",
     says="How alike the tokens of a sequence are to the sequence's mean.",
     range=(-1.0, 1.0),
-    better=None,
-    invariant=("rotation", "scale"),
     formula="mean over sequences of the mean cosine of its tokens to their mean",
     paper="Ethayarajh 2019",
     blind=_LENGTH,
@@ -81,8 +77,6 @@ def intra_sentence_similarity(s: SequenceStatistics) -> float:
     title="Intra-sentence similarity, adjusted",
     says="How much more alike a sequence's tokens are to its mean than any two tokens are to each other.",
     range=(-2.0, 2.0),
-    better=None,
-    invariant=("rotation", "scale"),
     formula="intra_sentence_similarity − mean cosine of all tokens of the layer",
     paper="Ethayarajh 2019",
     blind=_LENGTH,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from isotrope.compute.threads import slice_rows
 from isotrope.errors import Undefined
 from isotrope.measures.record import Bounds, measure
 from isotrope.statistics import Points
@@ -57,10 +58,10 @@ def _entropies(scores: Matrix) -> Matrix:
     m = int(math.sqrt(n) + 0.5)
     above, below = np.minimum(np.arange(n) + m, n - 1), np.maximum(np.arange(n) - m, 0)
     found = np.empty(scores.shape[1])
-    for start in range(0, len(found), _COLUMNS):
-        columns = np.sort(scores[:, start : start + _COLUMNS].T, axis=1)
+    for part in slice_rows(len(found), _COLUMNS):
+        columns = np.sort(scores[:, part].T, axis=1)
         with np.errstate(divide="ignore"):
-            found[start : start + _COLUMNS] = np.log(columns[:, above] - columns[:, below]).mean(axis=1)
+            found[part] = np.log(columns[:, above] - columns[:, below]).mean(axis=1)
     return found + math.log(n / (2 * m))
 
 

@@ -23,9 +23,9 @@ class Cells:
     points: n rows. quantized: their codes, (n, M), and the codebooks, (M, k, d). lengths: (n,), ‖x − x'‖.
     identity: (n,), the same number for equal rows.
 
-    >>> from isotrope.statistics import block
+    >>> from isotrope.statistics import prepare_rows
     >>> rows = np.random.default_rng(0).normal(size=(400, 8))
-    >>> cells = Cells.of(Points.of(block(rows)), "product", codebooks=4, size=16)
+    >>> cells = Cells.of(Points.of(prepare_rows(rows)), "product", codebooks=4, size=16)
     >>> cells.shares.shape, bool(np.allclose(cells.shares.sum(axis=1), 1.0))
     ((4, 16), True)
     """

@@ -43,7 +43,7 @@ _ROWS, _WIDTH = 20_000, 384
 #: How much of the cores' time layers that are read side by side make use of.
 _TOGETHER = 0.7
 
-#: Scatter matrices held at once beside those of the groups: the whole, one group, the rest, its spectrum, the null.
+#: Scatter matrices held at once besides those of the groups: the whole, one group, the rest, its spectrum, the null.
 _MATRICES = 6
 
 #: Copies of the sampled rows that measures of these hold: in order, as unit rows, distinct, centred, and the null's.
@@ -74,7 +74,7 @@ def count_parallel_layers(d: int) -> int:
 
 
 def estimate_memory(measures: Iterable[Measure], n: int, d: int, types: int) -> int:
-    """About how many bytes the readings of one layer take at their peak, beside its statistics.
+    """About how many bytes the readings of one layer take at their peak, besides its statistics.
 
     n: sampled rows of d dimensions. types: token types of the layer.
 
@@ -97,7 +97,7 @@ def _bytes_of_matrices(d: int) -> int:
 def estimate_seconds_after(measures: Sequence[Measure], n: int, d: int, layers: int) -> float:
     """About how long the readings of all layers take, after the pass over the input.
 
-    The isotropic rows beside them are read once, without intervals.
+    The isotropic rows for the null values are read once, without intervals.
     """
     each = estimate_seconds(measures, n, d)
     once = sum(cost for kind, cost in each.items() if kind[0] in ("sample", "cells")) / 2
@@ -129,7 +129,7 @@ def _scale_cost(cost: _Cost, n: int, d: int) -> float:
 
 @cache
 def measure_slowness() -> float:
-    """How much longer a product takes here than where the table was measured: the best of some, beside other work."""
+    """How much longer a product takes here than where the table was measured: the best of several."""
     a = np.random.default_rng(0).standard_normal((1024, 1024), dtype=np.float32)
     times = []
     with limit_threads():

@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from isotrope.compute.arrays import compute_squared_lengths
+from isotrope.compute.threads import slice_rows
 from isotrope.errors import Undefined
 from isotrope.measures.record import Measure
 from isotrope.quantization.cells import Cells
-from isotrope.statistics import Moments, Points, Sample, SequenceStatistics, TokenStatistics, block
+from isotrope.statistics import Moments, Points, Sample, SequenceStatistics, TokenStatistics, prepare_rows
 from isotrope.statistics.usable_rows import UsableRows
 
 #: Groups that are left out in turn; below two sequences for each there is no interval.
@@ -45,10 +47,10 @@ _WIDENING = ((1.5, 1.0), (1.0, 1.5), (0.75, 2.0), (-1.0, math.inf))
 #: Rows whose distances from the mean row are taken at once.
 _ROWS_AT_ONCE = 1024
 
-#: Bytes of the scatter matrices of all groups up to which they are kept; wider ones are worked out again when needed.
+#: Bytes of the scatter matrices of all groups up to which they are kept; wider ones are computed again when needed.
 KEPT_BYTES = 256_000_000
 
-#: Rows that are as good as endless: an interval is about the space that they would fill.
+#: A practically infinite number of rows: an interval is about the space that they would fill.
 _ENDLESS = 10**12
 
 #: Share of the squared length below which all but one group would be lost in the rounding of a difference.
@@ -90,7 +92,7 @@ class JackknifeGroups:
 
     @cached_property
     def _parts(self) -> dict[str, list[Any]]:
-        """The statistics of each group that are kept, by kind; one block at a time, which serves all kinds."""
+        """The statistics of each group that are kept, by kind; one group of rows at a time, which serves all kinds."""
         kinds = [kind for kind in _KINDS if kind in self.needs and not (kind == "moments" and self._are_moments_large)]
         parts: dict[str, list[Any]] = {kind: [] for kind in kinds}
         for g in range(GROUPS):
@@ -102,7 +104,7 @@ class JackknifeGroups:
     def _block(self, group: int) -> UsableRows:
         """The rows of one group."""
         at = np.flatnonzero(self._group == group)
-        return block(self.sample.values[at], self.sample.rows.take(at))
+        return prepare_rows(self.sample.values[at], self.sample.rows.take(at))
 
     @property
     def _are_moments_large(self) -> bool:
@@ -113,9 +115,9 @@ class JackknifeGroups:
         """The tail index of the sequences' mean squared distance from the mean row: powers below it have a mean."""
         values, starts = self.sample.values, self.sample.rows.starts()
         mean, squares = values.mean(axis=0, dtype=np.float64), np.empty(len(values))
-        for start in range(0, len(values), _ROWS_AT_ONCE):
-            away = values[start : start + _ROWS_AT_ONCE] - mean
-            squares[start : start + _ROWS_AT_ONCE] = np.einsum("ij,ij->i", away, away)
+        for part in slice_rows(len(values), _ROWS_AT_ONCE):
+            away = values[part] - mean
+            squares[part] = compute_squared_lengths(away)
         return tail_index(np.add.reduceat(squares, starts) / np.diff(np.append(starts, len(values))))
 
     def widening(self, m: Measure) -> float:
@@ -131,7 +133,7 @@ class JackknifeGroups:
     @cached_property
     def points(self) -> Points:
         """All rows of the sample, with the group of each."""
-        return Points.of(self.sample.block(), self._group)
+        return Points.of(self.sample.to_usable_rows(), self._group)
 
     def split(self, need: str, cells: Cells | None = None) -> GroupSplit:
         """The statistic of all groups, of all but one, and of halves; cells are those of the points."""
@@ -150,9 +152,9 @@ class JackknifeGroups:
     def _dominant(self) -> int | None:
         """The group that holds nearly all of the squared length, if there is one."""
         energy = np.zeros(GROUPS)
-        for start in range(0, self.sample.n, _ROWS_AT_ONCE):
-            rows = self.sample.values[start : start + _ROWS_AT_ONCE].astype(np.float64)
-            np.add.at(energy, self._group[start : start + _ROWS_AT_ONCE], np.einsum("ij,ij->i", rows, rows))
+        for part in slice_rows(self.sample.n, _ROWS_AT_ONCE):
+            rows = self.sample.values[part].astype(np.float64)
+            np.add.at(energy, self._group[part], compute_squared_lengths(rows))
         largest = int(energy.argmax())
         return largest if np.delete(energy, largest).sum() < _LOST * energy[largest] else None
 
@@ -265,4 +267,4 @@ def _quantity(m: Measure, statistic: Any) -> float:
 
 
 def _sum(parts: Iterator[Any]) -> Any:
-    return reduce(operator.iadd, parts, next(parts) + next(parts))  # into a value of its own
+    return reduce(operator.iadd, parts, next(parts) + next(parts))  # a new value, which may be changed

@@ -1,4 +1,4 @@
-"""The readings of one layer: every measure asked for, with its interval, its null and what to know about it."""
+"""The readings of one layer, with intervals, null values and what to know about them; the values of rows in memory."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from isotrope.errors import Undefined
+from isotrope.errors import InputError, Undefined
 from isotrope.findings import Reading
 from isotrope.measures.drift_correlation import LayerReadings
 from isotrope.measures.record import Measure
+from isotrope.measures.selection import check_no_images, select
 from isotrope.quantization.cells import Cells
 from isotrope.readings.intervals import NONE, JackknifeGroups, compute_intervals
 from isotrope.readings.null import Nulls
-from isotrope.statistics import Moments, Points, SequenceStatistics, Summary, TokenStatistics
+from isotrope.sources.vectors.source import ArraySource
+from isotrope.statistics import Moments, MomentsAndSample, Points, SequenceStatistics, Summary, TokenStatistics
 
 #: Why a statistic is missing, where it was asked for.
 _MISSING = {
@@ -50,8 +52,8 @@ def read(
         wanted = [m for m in measures if m.statistic == kind]
         of, missing = find_statistic(kind, summary, groups, seed)
         for m in wanted:
-            start = Reading(layer, m.name, math.nan, seed=seed, group=group)
-            found[m.name] = replace(start, reason=missing) if of is None else _value(m, of, start)
+            start = Reading(layer, m.name, math.nan, n=_count(of), seed=seed, group=group)
+            found[m.name] = replace(start, reason=missing) if of is None else _read_value(m, of, start)
         defined = [m for m in wanted if m.estimate and math.isfinite(found[m.name].value)]
         ends = [NONE] * len(defined)
         if groups is not None:
@@ -88,19 +90,19 @@ def find_statistic(
     return found, missing
 
 
-def _value(m: Measure, statistic: Any, start: Reading) -> Reading:
-    n = _count(statistic)
+def _read_value(m: Measure, statistic: Any, start: Reading) -> Reading:
+    """A reading with its value, or with the reason why there is none."""
     try:
         value = m.value(statistic)
     except Undefined as error:
-        return replace(start, n=n, reason=str(error))
-    if not math.isfinite(value):
-        return replace(start, n=n, reason="the value is not finite")
-    return replace(start, n=n, value=value)
+        return replace(start, reason=str(error))
+    return replace(start, value=value) if math.isfinite(value) else replace(start, reason="the value is not finite")
 
 
 def _count(statistic: Any) -> int:
-    """Rows for moments, tokens and samples, sequences for the others."""
+    """Rows for moments, tokens and samples, sequences for the others; 0 without a statistic."""
+    if statistic is None:
+        return 0
     if isinstance(statistic, Moments | Points | Cells):
         return statistic.n
     if isinstance(statistic, TokenStatistics):
@@ -138,12 +140,36 @@ def read_across(readings: Sequence[Reading], measures: Sequence[Measure], seed: 
                 of = [[r.value for r in readings if r.measure == name and r.group == group] for name in m.across]
                 layers = LayerReadings(*(np.array(values, dtype=np.float64) for values in of))
                 start = Reading(None, m.name, math.nan, n=len(of[0]), seed=seed, group=group)
-                found.append(_value_across(m, layers, start))
+                found.append(_read_value(m, layers, start))
     return found
 
 
-def _value_across(m: Measure, layers: LayerReadings, start: Reading) -> Reading:
-    try:
-        return replace(start, value=m.value(layers))
-    except Undefined as error:
-        return replace(start, reason=str(error))
+def measure(X: Any, names: str | list[str] | None = None, *, sample: int = 20_000, seed: int = 0) -> dict[str, float]:
+    """Measure rows in memory; a measure that is undefined on them is NaN.
+
+    Args:
+        X: The rows, shape (n, d).
+        names: Measures or groups; None for the measures of the moments.
+        sample: How many rows are compared with each other at most, for measures that compare rows.
+        seed: Selects these rows.
+
+    Returns:
+        The value of each measure, by the name that was asked for.
+
+    Examples:
+        >>> import numpy as np
+        >>> measure(np.eye(3), ["mean_cosine", "rbf_distance"])
+        {'mean_cosine': 0.0, 'rbf_distance': -4.0...}
+    """
+    chosen = select("moments" if names is None else names)
+    if names is None:
+        chosen = [m for m in chosen if m.needs == "moments"]
+    check_no_images(chosen)
+    if other := [m for m in chosen if m.needs not in ("moments", "sample", "cells")]:
+        raise InputError(f"{other[0].name} cannot be taken from rows alone: it needs {other[0].needs}; use scan.")
+    source = ArraySource(X, exact=True)
+    size = sample if any(m.needs != "moments" for m in chosen) else 1  # the smallest possible sample
+    found = source.reduce(MomentsAndSample.empty_for(source.width, size, seed))
+    summary, groups = Summary(found.moments, sample=found.sample), JackknifeGroups(found.sample, ())
+    statistics = {kind: find_statistic(kind, summary, groups, seed)[0] for kind in {m.statistic for m in chosen}}
+    return {m.name: math.nan if statistics[m.statistic] is None else m(statistics[m.statistic]) for m in chosen}

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from isotrope.compute.arrays import compute_squared_lengths
 from isotrope.errors import Undefined
 from isotrope.measures.record import Measure
 from isotrope.quantization.cells import Cells
@@ -24,7 +25,7 @@ from isotrope.statistics import (
     TokenStatistics,
     TokenTables,
     UsableRows,
-    block,
+    prepare_rows,
 )
 
 #: Up to this many numbers the rows themselves are drawn; beyond, their moments.
@@ -42,7 +43,7 @@ def draw_isotropic_moments(n: int, d: int) -> Moments:
     """
     rng = np.random.default_rng([_SEED, n, d])
     if n * d <= _DRAW_ROWS_UP_TO or n <= d:
-        return Moments.of(block(rng.standard_normal((n, d)) / np.sqrt(d)))
+        return Moments.of(prepare_rows(rng.standard_normal((n, d)) / np.sqrt(d)))
     lower = np.tril(rng.standard_normal((d, d)), -1)
     lower[np.diag_indices(d)] = np.sqrt(rng.chisquare(n - 1 - np.arange(d)))
     scatter = (lower @ lower.T) / d
@@ -60,7 +61,7 @@ def draw_isotropic_moments(n: int, d: int) -> Moments:
 def draw_isotropic_points(n: int, d: int) -> Points:
     """n rows from N(0, I/d), as points."""
     rng = np.random.default_rng([_SEED, n, d])
-    return Points.of(block(rng.standard_normal((n, d)) / np.sqrt(d)))
+    return Points.of(prepare_rows(rng.standard_normal((n, d)) / np.sqrt(d)))
 
 
 def draw_isotropic_tokens(like: TokenStatistics | TokenTables, q: float) -> TokenStatistics:
@@ -73,7 +74,7 @@ def draw_isotropic_tokens(like: TokenStatistics | TokenTables, q: float) -> Toke
         "types": like.types,
         "n": n,
         "scatters": scatters,
-        "energy": scatters + n * np.einsum("ij,ij->i", means, means),
+        "energy": scatters + n * compute_squared_lengths(means),
         "means": means,
         "units": rng.standard_normal((k, d), dtype=np.float32) * np.sqrt(n / d, dtype=np.float32)[:, None],
     }
@@ -87,7 +88,7 @@ def draw_isotropic_sequences(like: SequenceStatistics) -> UsableRows:
     if like.lengths.any():
         lengths = rng.choice(len(like.lengths), size=_SEQUENCES, p=like.lengths / like.lengths.sum())
     known = Rows(np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths))
-    return block(rng.standard_normal((len(known), like.d)) / np.sqrt(like.d), known)
+    return prepare_rows(rng.standard_normal((len(known), like.d)) / np.sqrt(like.d), known)
 
 
 class Nulls:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from isotrope.layers import Layer
 from isotrope.measures import get
-from isotrope.statistics import KeptRows, Moments, Sample, Summary, block
-from isotrope.verdict.thresholds import FEWEST_ROWS, HANDFUL, HANDFUL_SHARE, ROWS_PER_DIMENSION, name_space
+from isotrope.statistics import KeptRows, Moments, Sample, Summary, prepare_rows
+from isotrope.verdict.thresholds import FEWEST_ROWS, HANDFUL, HANDFUL_SHARE, QUANTITIES, name_space
 from isotrope.verdict.thresholds import get as threshold
 
 #: Rows of one kind that findings name, in all layers.
@@ -39,8 +39,8 @@ class UnusualRows:
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=lambda: Counter(zero_rows=0, nonfinite_rows=0))
 
-    def add(self, layer: Layer, summary: Summary, null: float) -> None:
-        """Add the next layer, with all of its rows; null: the IsoScore of isotropic rows, NaN where it is unknown."""
+    def add(self, layer: Layer, summary: Summary, nulls: Mapping[str, float]) -> None:
+        """Add the next layer, with all of its rows; nulls: null values of measures, where they are known."""
         self.counts.update(zero_rows=summary.moments.zero, nonfinite_rows=summary.moments.nonfinite)
         lengths = summary.lengths
         if lengths is None:
@@ -51,7 +51,7 @@ class UnusualRows:
         if math.isnan(median):
             return
         least, most = (threshold(word).value * median for word in ("far shorter", "far longer"))
-        deciding, word = find_deciding_rows(summary, null)
+        deciding, word = find_deciding_rows(summary, nulls)
         long = _describe(lengths.above(most), layer, self.names, median)
         for row in long[:deciding]:
             row["without"] = word
@@ -65,42 +65,44 @@ class UnusualRows:
             self.rows[kind] = [*rows, *self.rows.get(kind, [])][:_MOST]
 
 
-def find_deciding_rows(summary: Summary, null: float) -> tuple[int, str]:
+def find_deciding_rows(summary: Summary, nulls: Mapping[str, float]) -> tuple[int, str]:
     """How many of the longest rows decide the word for a space, and the word without them; 0 where none do."""
     moments, lengths = summary.moments, summary.lengths
     if lengths is None or moments.n < FEWEST_ROWS:
         return 0, ""
     few = max(1, min(HANDFUL, int(HANDFUL_SHARE * moments.n)))
     rows = lengths.above(threshold("far longer").value * lengths.median).take(slice(few))
-    word = _word(moments, null)
-    if not rows.n or _word_without(summary, rows, null) in (word, None):
+    word = _word(moments, nulls)
+    if not rows.n or _word_without(summary, rows, nulls) in (word, None):
         return 0, ""
     for count in range(1, rows.n + 1):
-        without = _word_without(summary, rows.take(slice(count)), null)
+        without = _word_without(summary, rows.take(slice(count)), nulls)
         if without is not None and without != word:
             return count, without
     return 0, ""
 
 
-def _word(moments: Moments, null: float) -> str:
-    """The word of the table for rows, by their cone and their spread."""
-    share = math.nan
-    if moments.n > ROWS_PER_DIMENSION * moments.d and null > 0:
-        share = get("isoscore")(moments) / null
-    return name_space({"mean_cosine": get("mean_cosine")(moments), "isoscore_share": share})
+def _word(moments: Moments, nulls: Mapping[str, float]) -> str:
+    """The word of the table for rows, by what their moments tell."""
+    values = {}
+    for name, quantity in QUANTITIES.items():
+        m, null = get(quantity.measure), nulls.get(quantity.measure, math.nan)
+        if m.needs == "moments" and quantity.is_known(moments.n, moments.d, null):
+            values[name] = quantity.scale(m(moments), null)
+    return name_space(values)
 
 
-def _word_without(summary: Summary, rows: KeptRows, null: float) -> str | None:
+def _word_without(summary: Summary, rows: KeptRows, nulls: Mapping[str, float]) -> str | None:
     """The word for all rows but these, None where it cannot be told."""
     moments, lengths = summary.moments, summary.lengths
     assert lengths is not None
-    part = Moments.of(rows.block())
+    part = Moments.of(rows.to_usable_rows())
     left = (moments.n - part.n) * lengths.median**2
     if moments.resolution * part.energy <= _ROUNDING * left:
-        return _word(moments.without(part), null)
-    # Rows so long have drowned the others in the sums; the sample still holds others one by one.
+        return _word(moments.without(part), nulls)
+    # The sums have lost the other rows in rounding; the sample still holds some of them one by one.
     others = None if summary.sample is None else _rows_without(summary.sample, rows)
-    return None if others is None else _word(others, null)
+    return None if others is None else _word(others, nulls)
 
 
 def _rows_without(sample: Sample, rows: KeptRows) -> Moments | None:
@@ -114,7 +116,7 @@ def _rows_without(sample: Sample, rows: KeptRows) -> Moments | None:
         among[at] = [pair in left_out for pair in pairs]
     if int((~among).sum()) < FEWEST_ROWS:
         return None
-    return Moments.of(block(np.asarray(sample.values[~among], np.float64), known.take(~among)))
+    return Moments.of(prepare_rows(np.asarray(sample.values[~among], np.float64), known.take(~among)))
 
 
 def _describe(rows: KeptRows, layer: Layer, names: TokenNames, median: float | None = None) -> list[dict[str, Any]]:

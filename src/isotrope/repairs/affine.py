@@ -18,7 +18,7 @@ from isotrope.compute.threads import open_pool, slice_rows
 from isotrope.errors import InputError
 from isotrope.repairs import persistence as saved
 from isotrope.statistics import Moments
-from isotrope.statistics.saved_arrays import name_file, refuse_unless, require
+from isotrope.statistics.saved_arrays import name_file, require, require_consistent
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -176,9 +176,9 @@ class Affine:
         Count, mean, scatter and energy are exact. The mean and scatter of unit rows would need each row's new length:
         they are NaN. Rows that were left out as zeros stay left out.
 
-        >>> from isotrope.statistics import block
+        >>> from isotrope.statistics import prepare_rows
         >>> rows = np.array([[1.0, 2.0], [3.0, 6.0]])
-        >>> Affine([0.0, 0.0], np.diag([2.0, 1.0])).push(Moments.of(block(rows))).mean.tolist()
+        >>> Affine([0.0, 0.0], np.diag([2.0, 1.0])).push(Moments.of(prepare_rows(rows))).mean.tolist()
         [4.0, 4.0]
         """
         if moments.d != self.width:
@@ -207,7 +207,7 @@ class Affine:
         """The map that `arrays` returned."""
         weight = require(arrays, "weight", np.float64, (None, None))
         d, k = weight.shape
-        refuse_unless(d > 0 and k > 0, f"the saved map is of shape {weight.shape}")
+        require_consistent(d > 0 and k > 0, f"the saved map is of shape {weight.shape}")
         return cls(require(arrays, "shift", np.float64, (d,)), weight, require(arrays, "offset", np.float64, (k,)))
 
     def save(self, folder: str | Path, *, fitted_on: Mapping[str, Any] | None = None, overwrite: bool = False) -> None:

@@ -18,7 +18,7 @@ from isotrope.quantization.kmeans import choose_far_apart, find_nearest, fit_kme
 from isotrope.quantization.quantized import Codes, centre_rows
 from isotrope.repairs.repair import repair
 from isotrope.repairs.row_repair import RowRepair
-from isotrope.statistics.saved_arrays import refuse_unless, require, require_counts
+from isotrope.statistics.saved_arrays import require, require_consistent, require_counts
 
 Matrix = NDArray[np.float64]
 
@@ -89,7 +89,7 @@ class Clusters:
         """The map that `arrays` returned."""
         centroids = require(arrays, "centroids", np.float64, (None, None))
         k, d = centroids.shape
-        refuse_unless(k > 0 and d > 0, f"the saved centroids are of shape {centroids.shape}")
+        require_consistent(k > 0 and d > 0, f"the saved centroids are of shape {centroids.shape}")
         directions = require(arrays, "directions", np.float64, (k, None, d))
         means = require(arrays, "means", np.float64, (k, d))
         return cls(centroids, means, directions, require_counts(arrays, "counts", k))

@@ -21,7 +21,7 @@ from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.source import Source
 from isotrope.sources.vectors.row_blocks import dtype_label
 from isotrope.sources.vectors.source import ArraySource
-from isotrope.statistics import Moments, MomentsAndSample, Sample, Summary, UsableRows, block
+from isotrope.statistics import Moments, MomentsAndSample, Sample, Summary, UsableRows, prepare_rows
 
 #: Batches that are worked on or wait their turn: enough for every core, few in memory.
 _AHEAD = 4
@@ -84,7 +84,7 @@ class _FitStatistics(MomentsAndSample):
         super().settle()
 
     def _compute(self, found: Any, known: Rows) -> tuple[UsableRows, Moments]:
-        rows = block(found, known)
+        rows = prepare_rows(found, known)
         return rows, Moments.of(self.prepare(rows))
 
     def _add(self, rows: UsableRows, moments: Moments) -> None:
@@ -128,7 +128,7 @@ def _from_statistics(X: Moments | Summary) -> FitData:
         return FitData(X, [], resolve_storage_type(X), Lengths.from_moments(X), None)
     if X.sample is None:
         return _from_statistics(X.moments)
-    rows = X.sample.block()
+    rows = X.sample.to_usable_rows()
     # Not by the sample: a run may keep that in a narrower type than the rows had.
     return FitData(X.moments, [], resolve_storage_type(X.moments), Lengths.of(rows.norms), take_sample(rows))
 
@@ -158,7 +158,7 @@ def find_storage_type(rows: Any) -> str:
 
 def _divide_by_length(rows: UsableRows) -> UsableRows:
     """The same rows, each divided by its length."""
-    directions = block(rows.values / rows.norms[:, None], rows.rows)
+    directions = prepare_rows(rows.values / rows.norms[:, None], rows.rows)
     return replace(directions, zero=rows.zero, nonfinite=rows.nonfinite)
 
 

@@ -15,7 +15,7 @@ from isotrope.compute.arrays import check_finite, check_width, is_tensor, to_flo
 from isotrope.errors import InputError, MissingExtra
 from isotrope.repairs.repair import repair
 from isotrope.repairs.row_repair import RowRepair
-from isotrope.statistics.saved_arrays import refuse_unless, require
+from isotrope.statistics.saved_arrays import require, require_consistent
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -175,7 +175,7 @@ class FlowMap:
         count = sum(name.endswith(".weight") for name in arrays)
         steps = tuple(_load_step(arrays, f"{i}.", rank) for i in range(count))
         whiten = require(arrays, "whiten", np.float64, 2 * mean.shape)
-        refuse_unless(len(mean) > 0 and bool(whiten.any(axis=0).all()), "the saved whitening has empty columns")
+        require_consistent(len(mean) > 0 and bool(whiten.any(axis=0).all()), "the saved whitening has empty columns")
         return cls(mean, whiten, rank, steps, require(arrays, "likelihoods", np.float64, (None,), finite=False))
 
 

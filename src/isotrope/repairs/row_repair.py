@@ -18,7 +18,7 @@ from isotrope.repairs.fit_data import find_storage_type, resolve_source, take_sa
 from isotrope.repairs.repair import Repair
 from isotrope.repairs.spectrum import find_coarsest
 from isotrope.sources.batch import Batch
-from isotrope.statistics import MomentsAndSample, Sample, block
+from isotrope.statistics import MomentsAndSample, Sample, prepare_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -98,7 +98,7 @@ class RowRepair(Repair, Generic[M]):
             "spread": float(np.sqrt(np.square(kept - self._centre).sum(axis=1).mean())),
             "sources": sources,
         }
-        self._remember(take_sample(block(given)), "both" if divided else "output" if lengths.unit else "none")
+        self._remember(take_sample(prepare_rows(given)), "both" if divided else "output" if lengths.unit else "none")
         self._store_names(X)
         return self
 
@@ -171,6 +171,6 @@ class _SampledRows(MomentsAndSample):
 
     def update(self, batch: Batch, pool: Executor | None = None) -> None:
         for rows in batch.layers.values():
-            usable = block(rows, batch.rows)
+            usable = prepare_rows(rows, batch.rows)
             self.moments.nonfinite += usable.nonfinite
             self.sample.add(usable)

@@ -33,8 +33,8 @@ LEAST = 4.0
 def compute_principal_directions(m: Moments) -> tuple[Vector, Matrix]:
     """Eigenvalues of the scatter, descending, (r,), and their directions, (d, r): those that are not rounding.
 
-    >>> from isotrope.statistics import block
-    >>> moments = Moments.of(block(np.array([[1.0, 0.0], [-1.0, 0.0], [3.0, 0.0]])))
+    >>> from isotrope.statistics import prepare_rows
+    >>> moments = Moments.of(prepare_rows(np.array([[1.0, 0.0], [-1.0, 0.0], [3.0, 0.0]])))
     >>> values, directions = compute_principal_directions(moments)
     >>> values.tolist(), directions.tolist()
     ([8.0], [[1.0], [0.0]])
@@ -50,8 +50,8 @@ def compute_singular_directions(m: Moments) -> tuple[Vector, Matrix]:
     Through a factor of the sums of products, in which spread and mean stand apart: added up, a mean far larger than
     the spread would drown the spread's digits.
 
-    >>> from isotrope.statistics import block
-    >>> moments = Moments.of(block(np.array([[3.0, 0.0], [3.0, 0.0], [0.0, 2.0]])))
+    >>> from isotrope.statistics import prepare_rows
+    >>> moments = Moments.of(prepare_rows(np.array([[3.0, 0.0], [3.0, 0.0], [0.0, 2.0]])))
     >>> values, directions = compute_singular_directions(moments)
     >>> (values**2).round(9).tolist(), np.abs(directions).round(9).tolist()
     ([18.0, 4.0], [[1.0, 0.0], [0.0, 1.0]])
@@ -130,9 +130,9 @@ def compute_rounding_variances(moments: Moments, storage: Storage) -> Vector:
     Floats round by a share of each number. A coordinate far smaller than the others is no more precise than
     they are: rows are made, and used, in sums over all coordinates. So none counts as smaller than the median one.
 
-    >>> from isotrope.statistics import block
+    >>> from isotrope.statistics import prepare_rows
     >>> rows = np.array([[1.0, 3.0, 0.0], [1.0, -3.0, 0.0]])
-    >>> (compute_rounding_variances(Moments.of(block(rows)), Storage("float16")) * 4.0**10).round(9).tolist()
+    >>> (compute_rounding_variances(Moments.of(prepare_rows(rows)), Storage("float16")) * 4.0**10).round(9).tolist()
     [1.0, 9.0, 1.0]
     """
     if storage.kind in INTEGERS:

@@ -33,9 +33,9 @@ class Directions:
     variances: (r,), descending, over n − 1. axes: (d, r). singular: (s,), descending, of the uncentred rows. turn:
     (d, s), their right singular vectors. along: (s,), the mean row in these.
 
-    >>> from isotrope.statistics import block
+    >>> from isotrope.statistics import prepare_rows
     >>> rows = np.array([[3.0, 1.0], [3.0, -1.0], [5.0, 0.0]])
-    >>> found = Directions.of(Moments.of(block(rows)))
+    >>> found = Directions.of(Moments.of(prepare_rows(rows)))
     >>> bool(np.isclose(np.linalg.norm(found.along), np.linalg.norm(rows.mean(axis=0))))
     True
     """

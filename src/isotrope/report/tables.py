@@ -198,9 +198,9 @@ def compute_coordinates(m: Moments) -> dict[str, NDArray[np.float64]]:
     The shares of the squared norm are E x_j² / E‖x‖², those of the mean cosine (mean u_j)² / ‖mean u‖², u = x/‖x‖; both
     add up to 1. Papers: Timkey and van Schijndel 2021; Kovaleva et al. 2021.
 
-    >>> from isotrope.statistics import block
+    >>> from isotrope.statistics import prepare_rows
     >>> rows = np.array([[3.0, 4.0], [3.0, -4.0]])
-    >>> {name: values.tolist() for name, values in compute_coordinates(Moments.of(block(rows))).items()}["norm_share"]
+    >>> compute_coordinates(Moments.of(prepare_rows(rows)))["norm_share"].tolist()
     [0.36, 0.64]
     """
     variance = np.maximum(np.diagonal(m.scatter), 0.0) / max(m.n, 1)

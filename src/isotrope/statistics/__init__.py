@@ -1,17 +1,18 @@
 """Statistics: values with an empty element and `+`, filled in one pass over rows."""
 
-from isotrope.statistics.collection import Collection, Wanted
+from typing import Any
+
+from isotrope.deprecation import resolve_moved
+from isotrope.statistics.collection import Collection, MomentsAndSample, Wanted
 from isotrope.statistics.moments import Moments
-from isotrope.statistics.moments_and_sample import MomentsAndSample
 from isotrope.statistics.points import Image, Points
 from isotrope.statistics.row_lengths import KeptRows, RowLengths
 from isotrope.statistics.sample import Sample
-from isotrope.statistics.sequences import SequenceStatistics
-from isotrope.statistics.spectra import SequenceSpectra
+from isotrope.statistics.sequences import SequenceSpectra, SequenceStatistics
 from isotrope.statistics.summary import Summary
 from isotrope.statistics.token_tables import TokenTables
 from isotrope.statistics.tokens import TokenStatistics, TokenTable
-from isotrope.statistics.usable_rows import UsableRows, block
+from isotrope.statistics.usable_rows import UsableRows, prepare_rows
 
 __all__ = [
     "Collection",
@@ -30,5 +31,9 @@ __all__ = [
     "TokenTables",
     "UsableRows",
     "Wanted",
-    "block",
+    "prepare_rows",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return resolve_moved(__name__, name)

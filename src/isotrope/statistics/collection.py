@@ -1,4 +1,4 @@
-"""The summaries of all layers and groups of a run."""
+"""What one pass over a source collects: summaries of layers and groups, or moments and a sample of one space."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +25,17 @@ from isotrope.statistics.sample import Sample
 from isotrope.statistics.sequences import SequenceStatistics
 from isotrope.statistics.summary import Summary
 from isotrope.statistics.tokens import TokenStatistics
-from isotrope.statistics.usable_rows import on_cpu_as_numpy
+from isotrope.statistics.usable_rows import on_cpu_as_numpy, prepare_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 #: More groups than this are surely a column of ids or of texts, not of groups.
 MOST_GROUPS = 1_000
 
 
 class Wanted(NamedTuple):
-    """Which statistics to keep beside the moments, and how large and which a sample."""
+    """The statistics to keep besides the moments, and the size and seed of the sample."""
 
     tokens: bool = False
     sequences: bool = False
@@ -40,7 +43,7 @@ class Wanted(NamedTuple):
     seed: int = 0
 
     def empty(self, d: int, known: Rows) -> Summary:
-        """An empty summary with what is wanted and what such rows allow."""
+        """An empty summary with the statistics that are wanted and that the rows allow."""
         return Summary(
             Moments.empty(d),
             TokenStatistics.empty(d) if self.tokens and known.token is not None else None,
@@ -69,7 +72,7 @@ class Collection(Reduction):
     skipped: dict[int, str] = field(default_factory=dict)
 
     def update(self, batch: Batch, pool: Executor | None = None) -> None:
-        """Add one batch to every layer it carries; with a pool, large products run beside everything else."""
+        """Add one batch to every layer it carries; with a pool, large products run in its threads."""
         groups: list[tuple[str | None, NDArray[Any] | None]] = [(None, None)]
         if batch.rows.group is not None:
             groups = [*batch.rows.group.members()]
@@ -95,15 +98,15 @@ class Collection(Reduction):
         key = (group, layer)
         if key not in self.summaries:
             if group is not None:
-                _refuse_many({*self.groups(), group})
+                _check_groups({*self.groups(), group})
             summary = self.wanted.empty(d, known)
             if summary.sample is not None:
-                summary.sample.refuse_above(self.bars.get(key))
+                summary.sample.lower_bar(self.bars.get(key))
             self.summaries[key] = summary
         return self.summaries[key]
 
     def sample_bars(self) -> dict[tuple[str | None, Layer], int]:
-        """The bars of its samples, where they are full: rows above them need not be kept by whom it is merged with."""
+        """The bars of its full samples: a collection that it is merged with need not keep rows above them."""
         samples = {key: summary.sample for key, summary in self.summaries.items() if summary.sample is not None}
         return {key: sample.bar for key, sample in samples.items() if sample.bar is not None}
 
@@ -186,7 +189,7 @@ class Collection(Reduction):
         """Refuse what cannot be merged."""
         if self.wanted != other.wanted:
             raise MergeError(f"cannot merge runs that keep {self.wanted} and {other.wanted}.")
-        _refuse_many({group for group, _ in (*self.summaries, *other.summaries)} - {None})
+        _check_groups({group for group, _ in (*self.summaries, *other.summaries)} - {None})
         for key in self.summaries.keys() & other.summaries.keys():
             self.summaries[key].check(other.summaries[key])
 
@@ -212,7 +215,41 @@ class Collection(Reduction):
         return self
 
 
-def _refuse_many(groups: set[Any]) -> None:
+@dataclass(eq=False)
+class MomentsAndSample(Reduction):
+    """Moments of all rows of a source of one layer and a sample of them, for `Source.reduce`.
+
+    >>> from isotrope.sources.vectors.source import ArraySource
+    >>> found = ArraySource(np.eye(3)).reduce(MomentsAndSample.empty_for(3, sample=2))
+    >>> found.moments.n, found.sample.n
+    (3, 2)
+    """
+
+    moments: Moments
+    sample: Sample
+
+    @classmethod
+    def empty_for(cls, width: int, sample: int, seed: int = 0) -> Self:
+        """Return an empty one for rows of a width, with a sample of a size."""
+        return cls(Moments.empty(width), Sample.empty(width, sample, seed))
+
+    def update(self, batch: Batch, pool: Executor | None = None) -> None:
+        for rows in batch.layers.values():
+            usable = prepare_rows(rows, batch.rows)
+            self.moments += Moments.of(usable)
+            self.sample.add(usable)
+
+    def empty(self, bars: Mapping[Any, int] | None = None) -> Self:
+        return self.empty_for(self.sample.d, self.sample.size, self.sample.seed)
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.moments + other.moments, self.sample + other.sample)
+
+    def settle(self) -> None:
+        self.sample.settle()
+
+
+def _check_groups(groups: set[Any]) -> None:
     if len(groups) > MOST_GROUPS:
         raise InputError(
             f"the group column has more than {MOST_GROUPS:,} different values; "

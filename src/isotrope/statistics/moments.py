@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.compute.arrays import is_tensor
+from isotrope.compute.threads import slice_rows
 from isotrope.errors import MergeError
-from isotrope.statistics.directions import unit_moments
-from isotrope.statistics.saved_arrays import LARGEST, LARGEST_SQUARE, MOST, refuse_unless, require, require_counts
+from isotrope.statistics.saved_arrays import LARGEST, LARGEST_SQUARE, MOST, require, require_consistent, require_counts
 from isotrope.statistics.tridiagonal import spectra
-from isotrope.statistics.usable_rows import UsableRows
+from isotrope.statistics.usable_rows import UsableRows, compute_unit_moments
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -29,7 +30,6 @@ _SAME = 1e-12
 #: Columns per block of the Gram matrix: only blocks on and above the diagonal are multiplied.
 _PANEL = 128
 
-
 #: Rows multiplied at once, so that rounding errors, which are summed up in the rows' own type, stay bounded.
 _ROWS = 2048
 
@@ -37,10 +37,7 @@ _ROWS = 2048
 def gram(y: Any) -> Matrix:
     """yᵀy as float64, multiplied in the type and on the device of y, shape (n, d) -> (d, d)."""
     if len(y) > _ROWS:
-        total = gram(y[:_ROWS])
-        for start in range(_ROWS, len(y), _ROWS):
-            total += gram(y[start : start + _ROWS])
-        return total
+        return reduce(operator.iadd, (gram(y[part]) for part in slice_rows(len(y), _ROWS)))
     if not is_tensor(y):
         return np.asarray(y.T @ y, dtype=np.float64)  # numpy sees the symmetry and halves the work
     d = y.shape[1]
@@ -59,8 +56,8 @@ def _add_outer(matrix: Matrix, weight: float, x: Vector) -> None:
     """
     root = math.sqrt(abs(weight)) * x
     signed = math.copysign(1.0, weight) * root
-    for i in range(0, len(x), _PANEL):
-        matrix[i : i + _PANEL] += signed[i : i + _PANEL, None] * root
+    for part in slice_rows(len(x), _PANEL):
+        matrix[part] += signed[part, None] * root
 
 
 @dataclass(eq=False)
@@ -70,14 +67,21 @@ class Moments:
     A value with an empty element `Moments.empty(d)` and `+`; `+=` reuses memory. Means and scatter are merged
     centred (Chan, Golub and LeVeque 1983), so a common mean far larger than the spread costs no digits.
 
-    n: rows. mean: (d,). scatter: (d, d), Σ(x − mean)(x − mean)ᵀ. unit_mean: (d,), mean of u = x/‖x‖.
-    unit_scatter: Σ‖u − unit_mean‖². energy: Σ‖x‖². zero, nonfinite: rows left out. resolution: machine
-    epsilon of the coarsest product taken (float32 in fast precision).
+    Attributes:
+        n: Number of rows.
+        mean: Mean row, (d,).
+        scatter: Σ(x − mean)(x − mean)ᵀ, (d, d).
+        unit_mean: Mean of u = x/‖x‖, (d,).
+        unit_scatter: Σ‖u − unit_mean‖².
+        energy: Σ‖x‖².
+        zero, nonfinite: Rows that were left out.
+        resolution: Machine epsilon of the coarsest product (float32 in fast precision).
 
-    >>> from isotrope.statistics.usable_rows import block
-    >>> a, b = Moments.of(block(np.eye(2))), Moments.of(block(np.array([[2.0, 2.0]])))
-    >>> (a + b).n, (a + b).mean.tolist()
-    (3, [1.0, 1.0])
+    Examples:
+        >>> from isotrope import prepare_rows
+        >>> a, b = Moments.of(prepare_rows(np.eye(2))), Moments.of(prepare_rows(np.array([[2.0, 2.0]])))
+        >>> (a + b).n, (a + b).mean.tolist()
+        (3, [1.0, 1.0])
     """
 
     n: int
@@ -96,7 +100,7 @@ class Moments:
 
     @classmethod
     def of(cls, rows: UsableRows, product: Matrix | None = None) -> Moments:
-        """The moments of one block; product: `gram(rows.centred)`, where another thread has worked it out."""
+        """The moments of some rows; product: `gram(rows.centred)`, where another thread has computed it."""
         n, d = rows.values.shape
         if n == 0:
             empty = cls.empty(d)
@@ -108,7 +112,7 @@ class Moments:
         rest = rows.mean - rows.shift
         if (n * rest**2 > 1e-3 * resolution * np.diagonal(scatter)).any():
             _add_outer(scatter, -n, rest)
-        unit_mean, unit_scatter = unit_moments(rows)
+        unit_mean, unit_scatter = compute_unit_moments(rows)
         return cls(
             n=n,
             mean=rows.mean,
@@ -202,7 +206,7 @@ class Moments:
     def _fine_singular_values(self) -> Vector:
         """Singular values by way of a factor, which keeps twice the digits of squares, (d,).
 
-        A layer norm leaves a direction in which rows do not spread at all and their mean is tiny: squared, it drowns.
+        A layer norm leaves a direction in which rows do not spread and their mean is tiny: its square is lost.
         """
         values, vectors = np.linalg.eigh(self.scatter)
         root = np.sqrt(np.where(values > values[-1] * 32 * _EXACT, values, 0.0))
@@ -255,7 +259,7 @@ class Moments:
         # Moments through a map do not know lengths: their unit rows are NaN.
         unit_scatter, energy, resolution = require(arrays, "numbers", np.float64, (3,), finite=False).tolist()
         mean = require(arrays, "mean", np.float64, (None,), within=LARGEST)
-        refuse_unless(len(mean) > 0, "the saved mean has no columns")
+        require_consistent(len(mean) > 0, "the saved mean has no columns")
         lengths_known = not math.isnan(unit_scatter)
         unit_mean = require(
             arrays, "unit_mean", np.float64, mean.shape, within=2.0 if lengths_known else None, finite=lengths_known
@@ -265,7 +269,7 @@ class Moments:
             if "upper" in arrays
             else require(arrays, "scatter", np.float64, 2 * mean.shape, within=LARGEST_SQUARE)
         )
-        refuse_unless(
+        require_consistent(
             (not lengths_known or 0 <= unit_scatter <= MOST) and 0 <= energy <= LARGEST_SQUARE and 0 < resolution < 1,
             f"the saved numbers of moments are {unit_scatter:g}, {energy:g} and {resolution:g}",
         )
@@ -273,7 +277,7 @@ class Moments:
 
 
 def _square(arrays: Mapping[str, NDArray[Any]], d: int) -> Matrix:
-    """The symmetric matrix, (d, d), of which an upper triangle was saved."""
+    """The symmetric matrix, (d, d), from its saved upper triangle."""
     upper = require(arrays, "upper", np.float64, (d * (d + 1) // 2,), within=LARGEST_SQUARE)
     matrix, begin = np.empty((d, d)), 0
     for i in range(d):

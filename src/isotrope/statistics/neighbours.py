@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.statistics.hashing import mix
+from isotrope.compute.arrays import compute_squared_lengths, mix_ids
+from isotrope.compute.threads import slice_rows
 
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -48,7 +48,7 @@ def nearest(rows: Matrix, k: int, of: Indices | None = None, among: NDArray[np.b
     table = _NeighbourTable(rows, among)
     index, distance = np.empty((len(asking), k), np.int64), np.empty((len(asking), k))
     doubtful = []
-    for part in _slices(len(asking), _ASKING):
+    for part in slice_rows(len(asking), _ASKING):
         at = asking[part]
         values = table.closeness(at, _FAST)
         found = _smallest(values, min(k + _SPARE, table.answering))
@@ -66,7 +66,7 @@ def nearest(rows: Matrix, k: int, of: Indices | None = None, among: NDArray[np.b
 def without(found: Neighbours, rows: Matrix, gone: NDArray[np.bool_], k: int) -> Neighbours:
     """The k nearest of the rows that are not gone, among themselves, from longer lists of all rows, (n, more than k).
 
-    Where a list is left with fewer than k rows, that row's neighbours are looked for anew.
+    Where a list is left with fewer than k rows, that row's neighbours are searched again.
     """
     asking = np.flatnonzero(~gone)
     index, distance = found.which[asking], found.distance[asking]
@@ -88,7 +88,7 @@ class _NeighbourTable:
         self.scale = float(np.abs(centred).max(initial=0.0)) or 1.0
         centred /= self.scale
         self.products = {_EXACT: centred, _FAST: centred.astype(_FAST)}
-        self.squares = np.asarray(np.einsum("ij,ij->i", centred, centred))
+        self.squares = compute_squared_lengths(centred)
         self.absent = None if among is None else ~among
         self.answering = (len(rows) if among is None else int(among.sum())) - 1
 
@@ -114,10 +114,10 @@ class _NeighbourTable:
     def settle(self, at: Indices, candidates: Indices, k: int) -> tuple[Indices, Matrix]:
         """The k nearest of each row's candidates, (m, c), and their distances, from differences in float64."""
         squares = np.empty(candidates.shape)
-        for part in _slices(len(at), max(1, _AT_ONCE // (candidates.shape[1] * self.rows.shape[1] + 1))):
+        for part in slice_rows(len(at), max(1, _AT_ONCE // (candidates.shape[1] * self.rows.shape[1] + 1))):
             apart = self.rows[candidates[part]] - self.rows[at[part], None]
             squares[part] = np.einsum("ijk,ijk->ij", apart, apart)
-        tie = mix((candidates + at[:, None] * len(self.rows)).astype(np.uint64), 0)
+        tie = mix_ids((candidates + at[:, None] * len(self.rows)).astype(np.uint64), 0)
         order = np.lexsort((tie, squares))[:, :k]
         return np.take_along_axis(candidates, order, axis=1), np.sqrt(np.take_along_axis(squares, order, axis=1))
 
@@ -135,7 +135,3 @@ def _smallest(values: NDArray[np.floating[Any]], k: int) -> Indices:
     at = np.concatenate([folded, rest], axis=1)
     kept = np.argpartition(np.take_along_axis(values, at, axis=1), k - 1, axis=1)[:, :k]
     return np.take_along_axis(at, kept, axis=1)
-
-
-def _slices(n: int, size: int) -> Iterator[slice]:
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))

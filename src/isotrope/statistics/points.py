@@ -1,4 +1,4 @@
-"""Sampled rows with what several measures share, worked out once: unit rows, distinct rows, neighbours, pairs."""
+"""Sampled rows with what several measures share, computed once: unit rows, distinct rows, neighbours, pairs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import compute_squared_lengths
 from isotrope.errors import InputError, MergeError
 from isotrope.statistics.neighbours import Neighbours, nearest, without
-from isotrope.statistics.pairs import log_kernel_sums
 from isotrope.statistics.saved_arrays import LARGEST, require
-from isotrope.statistics.usable_rows import UsableRows, block
+from isotrope.statistics.usable_rows import UsableRows, prepare_rows
 
 Matrix = NDArray[np.float64]
 
@@ -24,6 +24,9 @@ NEIGHBOURS, _LISTED = 20, 40
 #: Rows that differ by less than this share of their length differ by rounding alone.
 _SAME = 2.0**-40
 
+#: Rows compared with all others at once.
+_COMPARED = 256
+
 
 @dataclass(eq=False)
 class Points:
@@ -32,7 +35,7 @@ class Points:
     A value with an empty element `Points.empty(d)` and `+`. rows: (n, d), float64. sequence: (n,), their sequences'
     ids. group: (n,), the group that each row is left out with for intervals, −1 where it stays in always.
 
-    >>> Points.of(block(np.array([[3.0, 4.0], [0.0, 2.0]]))).unit.rows.tolist()
+    >>> Points.of(prepare_rows(np.array([[3.0, 4.0], [0.0, 2.0]]))).unit.rows.tolist()
     [[0.6, 0.8], [0.0, 1.0]]
     """
 
@@ -48,7 +51,7 @@ class Points:
 
     @classmethod
     def of(cls, rows: UsableRows, group: NDArray[np.int64] | None = None) -> Points:
-        """The rows of a block; group: (n,), by default one for all."""
+        """Some rows as points; group: (n,), by default one for all."""
         group = np.zeros(len(rows), np.int64) if group is None else group
         return cls(rows.values.astype(np.float64, copy=False), rows.rows.sequence, group)._sort()
 
@@ -72,7 +75,7 @@ class Points:
         return int(self.rows.shape[1])
 
     def leave_out(self, group: int) -> Points:
-        """These points without those of a group, which reuse what was worked out for all."""
+        """These points without those of a group, which reuse what was computed for all."""
         kept = self.only(self.group != group)
         kept._whole = (self, group)
         return kept
@@ -83,7 +86,7 @@ class Points:
         if self._whole is not None:
             whole, group = self._whole
             return whole.unit.leave_out(group)
-        lengths = np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows))
+        lengths = np.sqrt(compute_squared_lengths(self.rows))
         return Points(self.rows / lengths[:, None], self.sequence, self.group)
 
     @cached_property
@@ -92,7 +95,7 @@ class Points:
         if self._whole is not None:
             whole, group = self._whole
             return whole.distinct.leave_out(group)
-        lengths = np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows))[:, None]
+        lengths = np.sqrt(compute_squared_lengths(self.rows))[:, None]
         keys = np.hstack([self.rows / lengths, np.log(lengths)]) / _SAME
         keys = np.round(keys) + 0.0  # no −0, whose bytes are not those of 0
         names = keys.view(np.dtype((np.void, keys.strides[0]))).ravel()
@@ -158,8 +161,8 @@ class Image:
 
     @classmethod
     def of(cls, rows: Any, image: Any) -> Image:
-        """Rows, (n, d), and their image, (n, e); pairs of which either is zero or not finite are left out."""
-        before, after = block(rows), block(image)
+        """Rows, (n, d), and their image, (n, e); pairs with a row that is zero or not finite are left out."""
+        before, after = prepare_rows(rows), prepare_rows(image)
         sizes = [len(b) + b.zero + b.nonfinite for b in (before, after)]
         if sizes[0] != sizes[1]:
             raise InputError(f"got {sizes[0]} rows and an image of {sizes[1]}; give one row for each.")
@@ -169,3 +172,37 @@ class Image:
 
     def __add__(self, other: Image) -> Image:
         return Image(self.rows + other.rows, self.image + other.image)
+
+
+def log_kernel_sums(rows: Matrix, group: NDArray[np.int64], t: float) -> Matrix:
+    """log Σ exp(−‖x_i − x_j‖²/t) over i in one group and j ≠ i in another, rows (n, d) -> (groups, groups).
+
+    >>> log_kernel_sums(np.array([[0.0], [1.0]]), np.array([0, 1]), 1.0).tolist()
+    [[-inf, -1.0], [-1.0, -inf]]
+    """
+    centred = rows - rows.mean(axis=0)
+    squares = compute_squared_lengths(centred)
+    member = np.eye(int(group.max(initial=0)) + 1)[group]
+    sums, top = np.zeros((member.shape[1],) * 2), -np.inf
+    for start in range(0, len(rows), _COMPARED):
+        here = slice(start, start + _COMPARED)
+        # Each pair once: the rows here among themselves and with those that follow.
+        away = centred[here] @ centred[start:].T
+        away *= -2.0
+        away += squares[start:]
+        away += squares[here, None]
+        np.maximum(away, 0.0, out=away)
+        away /= -t
+        np.fill_diagonal(away, -np.inf)
+        # Relative to the closest pair so far, so that nothing underflows however far the rows are apart.
+        peak = max(top, float(away.max()))
+        sums *= np.exp(top - peak) if np.isfinite(top) else 0.0
+        top = peak
+        away -= top
+        np.exp(away, out=away)
+        size = away.shape[0]
+        sums += member[here].T @ (away[:, :size] @ member[here])
+        others = member[here].T @ (away[:, size:] @ member[start + size :])
+        sums += others + others.T
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(sums) + top)

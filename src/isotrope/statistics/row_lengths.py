@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from isotrope.errors import MergeError
 from isotrope.sources.batch import Rows
-from isotrope.statistics.usable_rows import UsableRows, block
+from isotrope.statistics.saved_arrays import LARGEST, MOST, require, require_consistent
+from isotrope.statistics.usable_rows import UsableRows, prepare_rows
 
 #: Rows of each kind that are kept by name.
 KEPT = 16
@@ -19,10 +20,8 @@ KEPT = 16
 #: Bins of the histogram for each doubling of the length: a bin is 1.1 % wide.
 _BINS = 64
 
-#: Lengths that can occur, as powers of two: `block` leaves out what is beyond.
-_LEAST, _MOST = -234, 234
-
-_COLUMNS = {"sequence": np.uint64, "position": np.int64, "token": np.int64, "length": np.float64, "values": np.float64}
+#: Lengths that can occur, as powers of two: `prepare_rows` leaves out what is beyond.
+_SHORTEST, _LONGEST = -234, 234
 
 #: The kinds of rows that are kept, and what comes first among them: the shortest, the longest, or the smallest id.
 _KINDS = {"shortest": 1.0, "longest": -1.0, "zero": 0.0, "nonfinite": 0.0}
@@ -48,9 +47,9 @@ class KeptRows(NamedTuple):
         """The rows selected by a mask, a slice or an index array."""
         return KeptRows(*(column[which] for column in self))
 
-    def block(self) -> UsableRows:
-        """The rows as a block, for their moments."""
-        return block(self.values, Rows(self.sequence))
+    def to_usable_rows(self) -> UsableRows:
+        """The rows, for their moments."""
+        return prepare_rows(self.values, Rows(self.sequence))
 
 
 @dataclass(eq=False)
@@ -62,7 +61,7 @@ class RowLengths:
 
     bins: (m,), ascending, floor(64 log2 length). counts: (m,), rows in each.
 
-    >>> lengths = RowLengths.of(block(np.array([[3.0, 4.0], [0.0, 0.0], [30.0, 40.0], [6.0, 8.0]])))
+    >>> lengths = RowLengths.of(prepare_rows(np.array([[3.0, 4.0], [0.0, 0.0], [30.0, 40.0], [6.0, 8.0]])))
     >>> round(lengths.median, 1), lengths.longest.sequence.tolist(), lengths.zero.sequence.tolist()
     (10.0, [2, 3, 0], [1])
     """
@@ -83,7 +82,7 @@ class RowLengths:
 
     @classmethod
     def of(cls, rows: UsableRows) -> RowLengths:
-        """The lengths of one block."""
+        """The lengths of some rows."""
         bins, counts = np.unique(_bins(rows.norms), return_counts=True)
         few = min(KEPT, len(rows))
         kept: dict[str, KeptRows] = {}
@@ -133,7 +132,7 @@ class RowLengths:
         bins, which = np.unique(np.concatenate([self.bins, other.bins]), return_inverse=True)
         counts = np.zeros(len(bins), np.int64)
         np.add.at(counts, which, np.concatenate([self.counts, other.counts]))
-        kept = {kind: _merge([getattr(self, kind), getattr(other, kind)], rank) for kind, rank in _KINDS.items()}
+        kept = {kind: _merge(getattr(self, kind), getattr(other, kind), rank) for kind, rank in _KINDS.items()}
         return RowLengths(self.d, bins, counts, **kept)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -143,14 +142,11 @@ class RowLengths:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> RowLengths:
-        """The state that `arrays` returned; refuses another type, shape, order or number than it has."""
-        width, bins, counts = (_column(arrays[name], np.int64) for name in ("width", "bins", "counts"))
-        if len(width) != 1 or width[0] < 1 or len(bins) != len(counts):
-            raise ValueError(f"row lengths of width {width.tolist()} with {len(bins)} bins and {len(counts)} counts")
-        in_range = bins.min(initial=0) >= _LEAST * _BINS and bins.max(initial=0) <= _MOST * _BINS
-        if not in_range or (np.diff(bins) <= 0).any() or (counts < 1).any():
-            raise ValueError("the histogram of row lengths is not in order")
-        d = int(width[0])
+        """The state that `arrays` returned."""
+        (d,) = require(arrays, "width", np.int64, (1,), least=1, most=MOST).tolist()
+        bins = require(arrays, "bins", np.int64, (None,), least=_SHORTEST * _BINS, most=_LONGEST * _BINS)
+        counts = require(arrays, "counts", np.int64, bins.shape, least=1, most=MOST)
+        require_consistent(bool((np.diff(bins) > 0).all()), "the saved histogram of row lengths is not in order")
         return cls(d, bins, counts, **{kind: _load(arrays, kind, d if rank else 0) for kind, rank in _KINDS.items()})
 
 
@@ -175,25 +171,21 @@ def _order(rows: KeptRows, rank: float) -> NDArray[np.int64]:
     return np.lexsort((rows.token, rows.position, rows.sequence, rank * rows.length))[:KEPT]
 
 
-def _merge(parts: Sequence[KeptRows], rank: float) -> KeptRows:
-    joined = KeptRows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+def _merge(one: KeptRows, other: KeptRows, rank: float) -> KeptRows:
+    joined = KeptRows._make(map(np.concatenate, zip(one, other, strict=True)))
     return joined.take(_order(joined, rank))
 
 
-def _column(array: NDArray[Any], kind: Any, ndim: int = 1) -> NDArray[Any]:
-    if array.dtype != kind or array.ndim != ndim:
-        raise ValueError(f"row lengths with an array of type {array.dtype} and shape {array.shape}")
-    return np.ascontiguousarray(array)
-
-
 def _load(arrays: Mapping[str, NDArray[Any]], kind: str, d: int) -> KeptRows:
-    rows = KeptRows(*(_column(arrays[f"{kind}.{c}"], t, 1 + (c == "values")) for c, t in _COLUMNS.items()))
-    if rows.values.shape != (rows.n, d) or any(len(column) != rows.n for column in rows) or rows.n > KEPT:
-        raise ValueError(f"{kind} rows of shape {rows.values.shape} with width {d}")
-    if not (np.isfinite(rows.values).all() and np.isfinite(rows.length).all()):
-        raise ValueError(f"{kind} rows that are not finite")
-    if d and not (rows.length > 0).all():
-        raise ValueError(f"{kind} rows without a length")
-    if (_order(rows, _KINDS[kind]) != np.arange(rows.n)).any():
-        raise ValueError(f"{kind} rows that are not in order")
+    """The rows of one kind from a file."""
+    values = require(arrays, f"{kind}.values", np.float64, (None, d), within=LARGEST)
+    length = require(arrays, f"{kind}.length", np.float64, (len(values),), least=0, most=LARGEST)
+    sequence = require(arrays, f"{kind}.sequence", np.uint64, length.shape)
+    position, token = (require(arrays, f"{kind}.{name}", np.int64, length.shape) for name in ("position", "token"))
+    rows = KeptRows(sequence, position, token, length, values)
+    require_consistent(rows.n <= KEPT, f"there are {rows.n} saved {kind} rows")
+    require_consistent(not d or bool((length > 0).all()), f"saved {kind} rows have no length")
+    require_consistent(
+        np.array_equal(_order(rows, _KINDS[kind]), np.arange(rows.n)), f"saved {kind} rows are not in order"
+    )
     return rows

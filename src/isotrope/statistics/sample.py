@@ -9,15 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import mix_ids
+from isotrope.compute.threads import slice_rows
 from isotrope.errors import InputError, MergeError
 from isotrope.sources.batch import Rows
-from isotrope.statistics.float16_rows import decode_rows, encode_rows
-from isotrope.statistics.hashing import mix
-from isotrope.statistics.saved_arrays import LARGEST, MOST, refuse_unless, require
-from isotrope.statistics.spectra import SequenceSpectra
-from isotrope.statistics.usable_rows import UsableRows, block
+from isotrope.statistics.saved_arrays import LARGEST, MOST, decode_rows, encode_rows, require, require_consistent
+from isotrope.statistics.sequences import SequenceSpectra
+from isotrope.statistics.usable_rows import UsableRows, prepare_rows
 
-_OPTIONAL = ("token", "position", "special")
+#: What may be known of a sampled row, and the types in which it is saved; the first is that in memory.
+_KNOWN: dict[str, tuple[Any, ...]] = {
+    "sequence": (np.uint64,),
+    "token": (np.int64, np.int32),
+    "position": (np.int64, np.int32),
+    "special": (np.bool_,),
+}
 
 _REAL = (np.float32, np.float64)
 
@@ -27,12 +33,8 @@ _SLACK = 0.25
 #: Bytes of a table up to which it is asked for at once; beyond, it is doubled as it fills.
 _RESERVED = 256_000_000
 
-#: Columns that are put in order at once; sixteen are a line of the cache.
-_COLUMNS = 16
-
-
-#: Rows that are picked at once: few enough to stay in the cache.
-_PICKED = 512
+#: Columns that are put in order at once (a line of the cache), and rows that are picked at once, to stay in the cache.
+_COLUMNS, _PICKED = 16, 512
 
 
 class _SamplePart(NamedTuple):
@@ -49,8 +51,11 @@ class Sample:
     A value with an empty element `Sample.empty(d, size, seed)` and `+`. The rule needs no memory of what was dropped,
     so merging is a law: dropped once means that enough rows come before it, and more never makes it fewer.
 
-    size: rows wanted (the last sequence may go beyond). seed: chooses the hash. sequences: how many sequences
-    were offered in all. Rows without sequences are each a sequence of one.
+    Attributes:
+        d: Width of the rows.
+        size: Number of rows wanted; the last sequence may go beyond. A row without a sequence is a sequence of one.
+        seed: Selects the hash.
+        sequences: How many sequences were offered.
     """
 
     d: int
@@ -76,18 +81,18 @@ class Sample:
         self._settle()
         return self._bar
 
-    def refuse_above(self, bar: int | None) -> None:
+    def lower_bar(self, bar: int | None) -> None:
         """Keep no sequence above the bar of another sample that this one will be merged with: they could not stay."""
         if bar is not None:
             self._bar = bar if self._bar is None else min(bar, self._bar)
 
     def add(self, rows: UsableRows) -> None:
-        """Offer one block of whole sequences."""
+        """Offer the rows of whole sequences."""
         values, known = rows.values, rows.rows
         self._check(values.shape[1], known)
         self.sequences += len(known.starts())
         if self._bar is not None:
-            keep = np.flatnonzero(mix(known.sequence, self.seed) <= np.uint64(self._bar))
+            keep = np.flatnonzero(mix_ids(known.sequence, self.seed) <= np.uint64(self._bar))
             values, known = values[keep], known.take(keep)
         if len(values):
             self._take(values, known)
@@ -97,12 +102,9 @@ class Sample:
         if d != self.d:
             raise MergeError(f"cannot merge sampled rows of width {d} with rows of width {self.d}.")
         if self._parts and len(known):
-            here, there = list(_columns(self._parts[0].known)), list(_columns(known))
+            here, there = (", ".join(_columns(rows)) for rows in (self._parts[0].known, known))
             if here != there:
-                raise MergeError(
-                    f"cannot merge a sample that knows {', '.join(there)} of its rows "
-                    f"with one that knows {', '.join(here)}."
-                )
+                raise MergeError(f"cannot merge a sample that knows {there} of its rows with one that knows {here}.")
 
     def _take(self, values: NDArray[np.floating[Any]], known: Rows) -> None:
         if len(self._free) < len(values) or values.dtype.itemsize > self._table.dtype.itemsize:
@@ -142,7 +144,7 @@ class Sample:
 
     def _staying(self, known: Rows) -> NDArray[np.int64]:
         """Which rows stay, of those that are offered, in order of their hash; the bar falls to the last of them."""
-        hashes = mix(known.sequence, self.seed)
+        hashes = mix_ids(known.sequence, self.seed)
         order = np.argsort(hashes, kind="stable")
         ordered = hashes[order]
         first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
@@ -168,8 +170,8 @@ class Sample:
         at, known = self._parts[0]
         if len(self._free) or not np.array_equal(at, np.arange(len(at))):
             # In place, a few columns at a time: a second table would be the peak of a whole scan's memory.
-            for begin in range(0, self.d, _COLUMNS):
-                columns = self._table[:, begin : begin + _COLUMNS]
+            for part in slice_rows(self.d, _COLUMNS):
+                columns = self._table[:, part]
                 columns[: len(at)] = columns[at]
             # Without a free row, the next one to come makes a new table, and this one can be handed out.
             self._table, self._free = self._table[: len(at)], np.empty(0, np.int64)
@@ -191,14 +193,14 @@ class Sample:
         return len(self.rows.starts())
 
     def spectra(self) -> SequenceSpectra:
-        """The spectra of the sampled sequences, worked out once."""
+        """The spectra of the sampled sequences, computed once."""
         if self._spectra is None:
             self._spectra = SequenceSpectra.of_rows(self.values, self.rows)
         return self._spectra
 
-    def block(self) -> UsableRows:
-        """The sampled rows as a block."""
-        return block(self.values, self.rows)
+    def to_usable_rows(self) -> UsableRows:
+        """The sampled rows, for other statistics."""
+        return prepare_rows(self.values, self.rows)
 
     def check(self, other: Sample) -> None:
         """Refuse what cannot be merged."""
@@ -225,7 +227,7 @@ class Sample:
         return {"facts": facts, "values": self.values} | _columns(self.rows)
 
     def compact_arrays(self, rows: int, mean: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-        """The sample of about so many rows that this one holds, as `encode_rows` stores them.
+        """A smaller sample that this one holds, as `encode_rows` stores it.
 
         Args:
             rows: How many rows at most; the last sequence may go beyond, as in every sample.
@@ -247,9 +249,10 @@ class Sample:
         values = (
             decode_rows(arrays) if "half" in arrays else require(arrays, "values", _REAL, (None, d), within=LARGEST)
         )
-        refuse_unless(d > 0 and size > 0 and values.shape[1] == d, f"the saved sample of width {d} has size {size}")
+        is_sample = d > 0 and size > 0 and values.shape[1] == d
+        require_consistent(is_sample, f"the saved sample of width {d} has size {size}")
         known = _read_known(arrays, len(values))
-        refuse_unless(len(known.starts()) <= sequences, f"the saved sample holds more than {sequences} sequences")
+        require_consistent(len(known.starts()) <= sequences, f"the saved sample holds more than {sequences} sequences")
         result = cls(d, size, seed, sequences)
         if len(values):
             result._take(values, known)
@@ -259,12 +262,10 @@ class Sample:
 
 def _read_known(arrays: Mapping[str, NDArray[Any]], n: int) -> Rows:
     """What is known of n rows, from a file; narrow numbers become as wide as in memory."""
-    columns: dict[str, Any] = {"sequence": require(arrays, "sequence", np.uint64, (n,))}
-    for name in ("token", "position"):
-        if name in arrays:
-            columns[name] = require(arrays, name, (np.int64, np.int32), (n,)).astype(np.int64, copy=False)
-    if "special" in arrays:
-        columns["special"] = require(arrays, "special", np.bool_, (n,))
+    columns: dict[str, Any] = {}
+    for name, types in _KNOWN.items():
+        if name in arrays or name == "sequence":
+            columns[name] = require(arrays, name, types, (n,)).astype(types[0], copy=False)
     return Rows(**columns)
 
 
@@ -277,9 +278,9 @@ def _narrow(column: NDArray[Any]) -> NDArray[Any]:
 def _pick_rows(one: NDArray[Any], other: NDArray[Any], which: NDArray[np.int64]) -> NDArray[Any]:
     """Rows of two tables by their numbers, those of the other after those of the one, some at a time."""
     table = np.empty((len(which), one.shape[1]), np.result_type(*(part for part in (one, other) if len(part))))
-    for begin in range(0, len(which), _PICKED):
-        numbers = which[begin : begin + _PICKED]
-        here, part = numbers < len(one), table[begin : begin + _PICKED]
+    for rows in slice_rows(len(which), _PICKED):
+        numbers, part = which[rows], table[rows]
+        here = numbers < len(one)
         part[here] = one[numbers[here]]
         part[~here] = other[numbers[~here] - len(one)]
     return table
@@ -287,13 +288,12 @@ def _pick_rows(one: NDArray[Any], other: NDArray[Any], which: NDArray[np.int64])
 
 def _columns(known: Rows) -> dict[str, NDArray[Any]]:
     """What is known of rows, by name."""
-    columns = {name: getattr(known, name) for name in ("sequence", *_OPTIONAL)}
+    columns = {name: getattr(known, name) for name in _KNOWN}
     return {name: column for name, column in columns.items() if column is not None}
 
 
 def _join(parts: list[Rows]) -> Rows:
     """One after another; all of them know the same."""
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts]) for name in _columns(parts[0])
-    }
-    return Rows(**columns)
+    tables = [_columns(part) for part in parts]
+    joined: dict[str, Any] = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    return Rows(**joined)

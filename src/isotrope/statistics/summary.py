@@ -14,11 +14,11 @@ from isotrope.sources.batch import Rows
 from isotrope.statistics.moments import Moments, gram
 from isotrope.statistics.row_lengths import RowLengths
 from isotrope.statistics.sample import Sample
-from isotrope.statistics.saved_arrays import build_damage_error, refuse_unless
+from isotrope.statistics.saved_arrays import build_damage_error, require_consistent
 from isotrope.statistics.sequences import SequenceStatistics
 from isotrope.statistics.token_tables import TokenTables
 from isotrope.statistics.tokens import TokenStatistics
-from isotrope.statistics.usable_rows import block
+from isotrope.statistics.usable_rows import prepare_rows
 
 _KINDS: dict[str, Any] = {
     "moments": Moments,
@@ -50,22 +50,16 @@ class Summary:
         self.begin(rows, known)()
 
     def begin(self, rows: Any, known: Rows, pool: Executor | None = None) -> Callable[[], None]:
-        """Add rows to all but the moments, whose large product a pool may work out meanwhile; the result adds those."""
-        usable = block(rows, known)
+        """Add rows to all but the moments, whose large product a pool may compute meanwhile; the result adds them."""
+        usable = prepare_rows(rows, known)
         product = None if pool is None else pool.submit(gram, usable.centred)
         # What may refuse the rows comes first, so that nothing has changed where it does.
-        tokens = None if self.tokens is None else TokenStatistics.of(usable)
-        lengths = None if self.lengths is None else RowLengths.of(usable)
-        if self.lengths is not None and lengths is not None:
-            self.lengths.check(lengths)
+        more = {name: _KINDS[name].of(usable) for name in self.parts().keys() - {"moments", "sample"}}
+        for name, part in more.items():
+            getattr(self, name).check(part)
         if self.sample is not None:
             self.sample.add(usable)
-        if self.lengths is not None and lengths is not None:
-            self.lengths += lengths
-        if self.tokens is not None and tokens is not None:
-            self.tokens += tokens
-        if self.sequences is not None:
-            self.sequences += SequenceStatistics.of(usable)
+        self._add(more)
 
         def finish() -> None:
             self.moments += Moments.of(usable, None if product is None else product.result())
@@ -92,11 +86,16 @@ class Summary:
     def __iadd__(self, other: Summary) -> Summary:
         self.check(other)
         theirs = other.parts()
-        for name, merged in self.parts().items():
-            if name in theirs:
-                merged += theirs[name]
-            setattr(self, name, merged if name in theirs else None)
+        for name in self.parts().keys() - theirs.keys():
+            setattr(self, name, None)
+        self._add({name: theirs[name] for name in self.parts()})
         return self
+
+    def _add(self, parts: Mapping[str, Any]) -> None:
+        for name, part in parts.items():
+            merged = getattr(self, name)
+            merged += part
+            setattr(self, name, merged)
 
     def settle(self) -> None:
         """Put the sample in order, after which it can be read from several threads."""
@@ -124,7 +123,7 @@ class Summary:
         except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise build_damage_error(f"the saved statistics are not those of a layer ({error!r})") from error
         widths = {name: part.d for name, part in summary.parts().items() if hasattr(part, "d")}
-        refuse_unless(
+        require_consistent(
             len(set(widths.values())) == 1, f"the saved statistics are of rows of different widths ({widths})"
         )
         return summary

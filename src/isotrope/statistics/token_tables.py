@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import MergeError, StoreError, Undefined
-from isotrope.statistics.float16_rows import decode_rows, encode_rows
-from isotrope.statistics.saved_arrays import LARGEST_SQUARE, refuse_unless, require
+from isotrope.statistics.saved_arrays import LARGEST_SQUARE, decode_rows, encode_rows, require, require_consistent
 from isotrope.statistics.saved_arrays import MOST as MOST_COUNTED
 from isotrope.statistics.tokens import Index, TokenStatistics, TokenTable, require_types
 
@@ -24,7 +23,7 @@ _TOTALS = ("mean_square", "unit_square")
 
 
 def frequent(n: Index) -> NDArray[np.bool_]:
-    """Which of the types with so many occurrences are in the window, (k,)."""
+    """Which token types are in the window, from their numbers of occurrences, (k,)."""
     return (n >= FEWEST) & (n <= MOST)
 
 
@@ -103,14 +102,11 @@ class TokenTables:
         columns = require(arrays, "columns", np.float64, (len(_COLUMNS), len(types)), least=0, most=LARGEST_SQUARE)
         totals = require(arrays, "totals", np.float64, (2, len(_TOTALS)), least=0, most=LARGEST_SQUARE)
         keep, means = frequent(n), decode_rows(arrays)
-        refuse_unless(len(means) == keep.sum(), f"there are {len(means)} saved means of {keep.sum()} token types")
+        require_consistent(len(means) == keep.sum(), f"there are {len(means)} saved means of {keep.sum()} token types")
         window_b = require(arrays, "window_b", np.float64, (len(means),), least=0, most=LARGEST_SQUARE)
-
-        def table(keep: NDArray[np.bool_] | slice, totals: list[float]) -> TokenTable:
-            named: dict[str, Any] = dict(zip((*_COLUMNS, *_TOTALS), (*columns[:, keep], *totals), strict=True))
-            return TokenTable(types=types[keep], n=n[keep], seen=n[keep], **named)
-
-        return cls(table(slice(None), totals[0].tolist()), table(keep, totals[1].tolist())._replace(b=window_b), means)
+        whole, window = (dict(zip(_TOTALS, row, strict=True)) for row in totals.tolist())
+        table = TokenTable(types=types, n=n, seen=n, **dict(zip(_COLUMNS, columns, strict=True)), **whole)
+        return cls(table, table.select(keep)._replace(b=window_b, **window), means)
 
 
 def table(t: TokenStatistics | TokenTables | TokenTable) -> TokenTable:
@@ -126,20 +122,10 @@ def in_window(t: TokenStatistics | TokenTables) -> TokenTable:
     return table(t.window if isinstance(t, TokenTables) else t.table_of(frequent(t.n)))
 
 
-class WindowTypes(NamedTuple):
-    """n_t, Q_t, M_t, V_t and ‖Σu‖² of the types in the window, (k,) each."""
-
-    n: NDArray[np.int64]
-    q: NDArray[np.float64]
-    m: NDArray[np.float64]
-    v: NDArray[np.float64]
-    unit_squares: NDArray[np.float64]
-
-
-def select_types(t: TokenStatistics | TokenTables | TokenTable, at_least: int) -> WindowTypes:
+def select_types(t: TokenStatistics | TokenTables | TokenTable, at_least: int) -> TokenTable:
     """Select the types that are frequent enough to have a mean and a variance; undefined if they are too few."""
     all_types = table(t)
     keep = frequent(all_types.seen)
     if (found := int(keep.sum())) < at_least:
         raise Undefined(f"needs at least {at_least} token types with {FEWEST} to {MOST:,} occurrences, found {found}")
-    return WindowTypes(*(getattr(all_types, name)[keep] for name in WindowTypes._fields))
+    return all_types.select(keep)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,21 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from isotrope.compute.arrays import compute_squared_lengths
+from isotrope.compute.threads import slice_rows
 from isotrope.errors import InputError, MergeError
-from isotrope.statistics.saved_arrays import LARGEST, LARGEST_SQUARE, MOST, refuse_unless, require
-from isotrope.statistics.type_sums import (
-    compute_squared_distances,
-    compute_squared_norms,
-    compute_variances,
-    sum_by_type,
-)
+from isotrope.sources.batch import Types
+from isotrope.statistics.saved_arrays import LARGEST, LARGEST_SQUARE, MOST, require, require_consistent
 from isotrope.statistics.usable_rows import UsableRows
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Token types handled at a time, so that temporaries stay small.
-_TYPES_AT_ONCE = 4096
+#: Token types, and rows, handled at a time, so that temporaries stay small.
+_TYPES_AT_ONCE, _ROWS_AT_ONCE = 4096, 256
+
+#: Rows of one type whose spread is below this share of their squared length are equal but for rounding.
+_SAME = 1e-13
 
 _COLUMNS = ("n", "scatters", "energy", "means", "units")
 
@@ -48,6 +48,10 @@ class TokenTable(NamedTuple):
     unit_square: float
     seen: Index
 
+    def select(self, keep: NDArray[np.bool_]) -> TokenTable:
+        """The rows of the types marked in a mask of shape (k,)."""
+        return TokenTable._make(part[keep] if isinstance(part, np.ndarray) else part for part in self)
+
 
 @dataclass(eq=False)
 class TokenStatistics:
@@ -57,18 +61,17 @@ class TokenStatistics:
     number of types seen, not with the corpus (Yamagiwa and Shimodaira 2024, Algorithm 1, without its
     cancellation: means and scatters are merged centred and in float64).
 
-    types: (k,) int64, ascending; type types[i] has row _slot[i] of the tables, which have room for more.
-    _n: occurrences. _scatters: Σ‖x − μ_t‖². _energy: Σ‖x‖². _means: (room, d), μ_t. _units: (room, d), Σx/‖x‖, in the
-    rows' own type.
+    Attributes:
+        types: The token types, ascending, (k,).
     """
 
     types: Index
-    _slot: Index
-    _n: Index
-    _scatters: Vector
-    _energy: Vector
-    _means: NDArray[np.float64]
-    _units: NDArray[np.floating[Any]]
+    _slot: Index  # the row of each type in the tables below, which have room for more types
+    _n: Index  # occurrences
+    _scatters: Vector  # Σ‖x − μ_t‖²
+    _energy: Vector  # Σ‖x‖²
+    _means: NDArray[np.float64]  # μ_t, (room, d)
+    _units: NDArray[np.floating[Any]]  # Σx/‖x‖, (room, d), in the rows' own type
 
     @classmethod
     def empty(cls, d: int) -> TokenStatistics:
@@ -77,7 +80,7 @@ class TokenStatistics:
 
     @classmethod
     def of(cls, rows: UsableRows) -> TokenStatistics:
-        """The statistics of one block, by two sparse products (types × rows) with the rows."""
+        """The statistics of some rows, by two sparse products (types × rows) with the rows."""
         if rows.rows.token is None:
             raise InputError("these rows have no token types; token statistics need rows from a text model.")
         n, d = rows.values.shape
@@ -92,8 +95,8 @@ class TokenStatistics:
             types=types.ids.astype(np.int64, copy=False),
             _slot=np.arange(k),
             _n=count,
-            _scatters=sum_by_type(types, compute_squared_distances(rows.wide, means, types)),
-            _energy=sum_by_type(types, rows.norms**2),
+            _scatters=_sum_by_type(types, _compute_squared_distances(rows.wide, means, types)),
+            _energy=_sum_by_type(types, rows.norms**2),
             _means=means,
             _units=sparse.csr_array((inverse, types.order, types.begin), shape=(k, n)) @ rows.values,
         )
@@ -120,22 +123,22 @@ class TokenStatistics:
         slot = self._slot[keep]
         n, k = self._n[slot], len(slot)
         mean = np.zeros(self.d)
-        for part in _parts(k):
+        for part in slice_rows(k, _TYPES_AT_ONCE):
             mean += np.einsum("i,ij->j", n[part] / n.sum(), self._means[slot[part]])
         m, b, unit = np.empty((3, k))
         units = np.zeros(self.d)
-        for part in _parts(k):
+        for part in slice_rows(k, _TYPES_AT_ONCE):
             means = self._means[slot[part]]
-            m[part], b[part] = compute_squared_norms(means), compute_squared_norms(means - mean)
+            m[part], b[part] = compute_squared_lengths(means), compute_squared_lengths(means - mean)
             wide = self._units[slot[part]].astype(np.float64)
             units += wide.sum(axis=0)
-            unit[part] = compute_squared_norms(wide)
+            unit[part] = compute_squared_lengths(wide)
         return TokenTable(
             types=self.types[keep],
             n=n,
             q=self._energy[slot] / n,
             m=m,
-            v=compute_variances(self._scatters[slot], self._energy[slot], n),
+            v=_compute_variances(self._scatters[slot], self._energy[slot], n),
             b=b,
             unit_squares=unit,
             mean_square=float(mean @ mean),
@@ -152,36 +155,25 @@ class TokenStatistics:
         left = np.maximum(self._n[here] - gone, 1)  # types that vanish are dropped below
         delta = part._means[there] - self._means[here]
         scatters = (
-            self._scatters[here] - part._scatters[there] - self._n[here] * gone / left * compute_squared_norms(delta)
+            self._scatters[here] - part._scatters[there] - self._n[here] * gone / left * compute_squared_lengths(delta)
         )
         means = self._means[here] - (gone / left)[:, None] * delta
         n, q, m, v, unit = whole.n.copy(), whole.q.copy(), whole.m.copy(), whole.v.copy(), whole.unit_squares.copy()
         n[at] -= gone
         q[at] = (self._energy[here] - part._energy[there]) / left
-        m[at] = compute_squared_norms(means)
-        v[at] = compute_variances(scatters, self._energy[here], left)
-        unit[at] = compute_squared_norms((self._units[here] - part._units[there]).astype(np.float64))
+        m[at] = compute_squared_lengths(means)
+        v[at] = _compute_variances(scatters, self._energy[here], left)
+        unit[at] = compute_squared_lengths((self._units[here] - part._units[there]).astype(np.float64))
         # The overall mean moves by a little, so ‖μ_t − μ‖² of the other types follows from one product.
         rows = max(int(n.sum()), 1)
         move = (gone.sum() * self._mean - np.einsum("i,ij->j", gone.astype(np.float64), part._means[there])) / rows
         mean = self._mean + move
         along = (self._means[: len(self)] @ move)[self._slot] - float(self._mean @ move)
         b = np.maximum(whole.b - 2.0 * along + float(move @ move), 0.0)
-        b[at] = compute_squared_norms(means - mean)
+        b[at] = compute_squared_lengths(means - mean)
         units = self._unit_sum - part._units[there].sum(axis=0, dtype=np.float64)
-        keep = n > 0
-        return TokenTable(
-            types=self.types[keep],
-            n=n[keep],
-            q=q[keep],
-            m=m[keep],
-            v=v[keep],
-            b=b[keep],
-            unit_squares=unit[keep],
-            mean_square=float(mean @ mean),
-            unit_square=float(units @ units),
-            seen=whole.n[keep],
-        )
+        left_over = TokenTable(self.types, n, q, m, v, b, unit, float(mean @ mean), float(units @ units), whole.n)
+        return left_over.select(n > 0)
 
     @cached_property
     def _mean(self) -> Vector:
@@ -200,7 +192,6 @@ class TokenStatistics:
             raise MergeError(f"cannot merge token rows of width {other.d} with rows of width {self.d}.")
 
     def __add__(self, other: TokenStatistics) -> TokenStatistics:
-        self.check(other)
         result = self.copy()
         result += other
         return result
@@ -212,9 +203,9 @@ class TokenStatistics:
         if other._units.dtype.itemsize > self._units.dtype.itemsize:
             self._units = self._units.astype(other._units.dtype)
         slots = self._slots_for(other.types)
-        # A block's own tables are in order: a slice of them is no copy.
+        # The tables of a new statistic are in order: a slice of them is no copy.
         ordered = np.array_equal(other._slot, np.arange(len(other)))
-        for part in _parts(len(other)):
+        for part in slice_rows(len(other), _TYPES_AT_ONCE):
             self._merge(slots[part], other, part if ordered else other._slot[part])
         return self
 
@@ -224,7 +215,7 @@ class TokenStatistics:
         share = more / (n + more)
         means = self._means[here]
         delta = other._means[there] - means
-        self._scatters[here] += other._scatters[there] + share * n * compute_squared_norms(delta)
+        self._scatters[here] += other._scatters[there] + share * n * compute_squared_lengths(delta)
         delta *= share[:, None]
         means += delta
         self._means[here] = means
@@ -284,10 +275,25 @@ class TokenStatistics:
 def require_types(arrays: Mapping[str, NDArray[Any]], name: str) -> Index:
     """Token types from a file: each once, ascending, (k,)."""
     types = require(arrays, name, np.int64, (None,))
-    refuse_unless(bool((types[1:] > types[:-1]).all()), "the saved token types are not in ascending order")
+    require_consistent(bool((types[1:] > types[:-1]).all()), "the saved token types are not in ascending order")
     return types
 
 
-def _parts(k: int) -> Iterator[slice]:
-    """Slices over k types, some thousand at a time."""
-    return (slice(start, min(start + _TYPES_AT_ONCE, k)) for start in range(0, k, _TYPES_AT_ONCE))
+def _compute_squared_distances(rows: NDArray[np.float64], means: NDArray[np.float64], types: Types) -> Vector:
+    """‖x − μ_t‖² of each row x to the mean of its own type, (n,), by differences, so that nothing cancels."""
+    which = np.empty(len(rows), np.int64)
+    which[types.order] = np.repeat(np.arange(len(types.ids)), np.diff(types.begin))
+    distances = np.empty(len(rows))
+    for part in slice_rows(len(rows), _ROWS_AT_ONCE):
+        distances[part] = compute_squared_lengths(rows[part] - means[which[part]])
+    return distances
+
+
+def _compute_variances(scatters: Vector, energy: Vector, n: NDArray[np.int64]) -> Vector:
+    """V_t, (k,); what is only the rounding of equal rows is zero."""
+    return np.asarray(np.where(scatters > _SAME * energy, scatters / n, 0.0))
+
+
+def _sum_by_type(types: Types, values: Vector) -> Vector:
+    """Sum of values, (n,), over the rows of each type, (k,)."""
+    return np.asarray(np.add.reduceat(values[types.order], types.begin[:-1]))

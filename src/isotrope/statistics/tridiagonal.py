@@ -1,5 +1,4 @@
-"""Eigenvalues beside which other threads run, and two spectra from one reduction: of centred products, and of the same
-products about the origin."""
+"""Eigenvalues of symmetric matrices by LAPACK without Python's global lock, and two spectra from one reduction."""
 
 from __future__ import annotations
 
@@ -58,37 +57,37 @@ def spectra(scatter: Matrix, n: int, mean: Vector) -> Matrix:
         turn = np.outer(axis, 2.0 * image)
         matrix -= turn
         matrix -= turn.T
-    diagonal, beside = _tridiagonal(matrix)
+    diagonal, off_diagonal = _tridiagonal(matrix)
     both = np.stack([diagonal, diagonal])
     both[1, 0] += n * length**2
     for values in both:
-        _call(_DSTERF, d, values, beside.copy())
+        _call(_DSTERF, d, values, off_diagonal.copy())
     return both[:, ::-1]
 
 
 def eigenvalues(matrix: Matrix) -> Vector:
-    """Eigenvalues of a symmetric matrix, (d, d), which is written over; descending, (d,).
+    """Eigenvalues of a symmetric matrix, (d, d), which is overwritten; descending, (d,).
 
     >>> eigenvalues(np.diag([1.0, 3.0])).tolist()
     [3.0, 1.0]
     """
-    values, beside = _tridiagonal(matrix)
-    _call(_DSTERF, len(values), values, beside)
+    values, off_diagonal = _tridiagonal(matrix)
+    _call(_DSTERF, len(values), values, off_diagonal)
     return values[::-1]
 
 
 def _tridiagonal(matrix: Matrix) -> tuple[Vector, Vector]:
-    """Diagonal and what is beside it, (d,) each, of a tridiagonal form of a symmetric matrix, which is written over."""
+    """Diagonal and off-diagonal, (d,) each, of a tridiagonal form of a symmetric matrix, which is overwritten."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ValueError(f"got an array of shape {matrix.shape}, expected a square matrix")
     if not np.isfinite(matrix).all():
         raise np.linalg.LinAlgError("got NaN or infinity in a matrix, expected finite numbers")
     d = len(matrix)
-    diagonal, beside, reflections = np.empty(d), np.empty(d), np.empty(d)
+    diagonal, off_diagonal, reflections = np.empty(d), np.empty(d), np.empty(d)
     space = np.empty(d * _TOGETHER)
     # The matrix is symmetric, so LAPACK, which reads columns, sees the same one.
-    _call(_DSYTRD, ctypes.c_char(b"L"), d, matrix, d, diagonal, beside, reflections, space, len(space))
-    return diagonal, beside
+    _call(_DSYTRD, ctypes.c_char(b"L"), d, matrix, d, diagonal, off_diagonal, reflections, space, len(space))
+    return diagonal, off_diagonal
 
 
 def _call(routine: Any, *arguments: Any) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.compute.arrays import is_tensor, to_numpy
+from isotrope.compute.threads import slice_rows
 from isotrope.errors import InputError
 from isotrope.sources.batch import Rows
 
@@ -21,6 +22,12 @@ _FLOAT32_SAFE = (1e-20, 1e30)
 
 #: Squared length of the shortest row above which its inverse length is a float32 number.
 _FLOAT32_SHORTEST = 1e-70
+
+#: Scatter of one unit row below which 1 − ‖mean‖² would lose digits that the rows have.
+_NEARLY_PARALLEL = 1e-2
+
+#: Unit rows held at once: few enough to stay in the cache.
+_UNIT_ROWS = 256
 
 
 @dataclass(frozen=True)
@@ -65,15 +72,20 @@ def on_cpu_as_numpy(rows: Any) -> Any:
     return rows.detach().numpy()
 
 
-def block(rows: Any, known: Rows | None = None) -> UsableRows:
-    """Check rows, leave out what cannot be measured, take each row's length and centre them.
+def prepare_rows(rows: Any, known: Rows | None = None) -> UsableRows:
+    """Check rows, leave out those that cannot be measured, compute their lengths and centre them.
 
-    rows: (n, d) numbers, numpy or torch. known: what is known of each row; by default each row is a
-    sequence of its own.
+    Args:
+        rows: Numbers of shape (n, d), a numpy array or a torch tensor.
+        known: What is known of each row; None where each row is a sequence of its own.
 
-    >>> b = block(np.array([[3.0, 4.0], [0.0, 0.0], [np.nan, 1.0]]))
-    >>> len(b), b.norms.tolist(), b.zero, b.nonfinite
-    (1, [5.0], 1, 1)
+    Returns:
+        The rows that are finite and not zero: what every statistic is computed from, as in `Moments.of`.
+
+    Examples:
+        >>> rows = prepare_rows(np.array([[3.0, 4.0], [0.0, 0.0], [np.nan, 1.0]]))
+        >>> len(rows), rows.norms.tolist(), rows.zero, rows.nonfinite
+        (1, [5.0], 1, 1)
     """
     if is_tensor(rows):
         rows = rows.detach()
@@ -113,6 +125,31 @@ def block(rows: Any, known: Rows | None = None) -> UsableRows:
         zero_rows=zero_rows,
         nonfinite_rows=nonfinite_rows,
     )
+
+
+def compute_unit_moments(rows: UsableRows) -> tuple[NDArray[np.float64], float]:
+    """Mean of u = x/‖x‖, (d,), and Σ‖u − mean‖², both in float64 whatever the type of the rows.
+
+    Unit rows are summed directly. Summing them about the mean row instead would lose every row that is far shorter than
+    the mean row. Nearly parallel unit rows are centred before they are squared, so that their small scatter keeps its
+    digits.
+
+    >>> compute_unit_moments(prepare_rows(np.array([[3.0, 0.0], [0.0, 1e-20]])))
+    (array([0.5, 0.5]), 1.0)
+    """
+    n, inverse = len(rows), 1.0 / rows.norms
+    # einsum widens a few rows at a time, and uses no threads, which would compete with the large products.
+    mean = np.einsum("i,ij->j", inverse, rows.values) / n
+    scatter = n * (1.0 - float(mean @ mean))
+    if scatter > _NEARLY_PARALLEL * n:
+        return mean, scatter
+    rest, squares = np.zeros_like(mean), 0.0
+    for part in slice_rows(n, _UNIT_ROWS):
+        away = rows.values[part] * inverse[part, None] - mean
+        rest += away.sum(axis=0)
+        squares += float(np.vdot(away, away))
+    rest /= n
+    return mean + rest, max(0.0, squares - n * float(rest @ rest))
 
 
 def _fits_float32(squares: NDArray[np.float64]) -> bool:

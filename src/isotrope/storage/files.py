@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import StoreError
-from isotrope.formats.csv import csv_text
+from isotrope.formats.printable import format_csv
 from isotrope.storage.regular_files import check_regular
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 def write_frame(path: Path, frame: pd.DataFrame) -> None:
     """A table as parquet or CSV, by the ending of the name."""
     if path.suffix == ".csv":
-        write_text(path, csv_text(frame))
+        write_text(path, format_csv(frame))
         return
 
     def write(temporary: Path) -> None:

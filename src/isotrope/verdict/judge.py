@@ -11,8 +11,8 @@ from isotrope.findings import Findings, Reading, Statement, Verdict, in_layer_or
 from isotrope.formats.names import describe_place, name_layers
 from isotrope.verdict.row_notices import list_notices, say_deciding_rows
 from isotrope.verdict.thresholds import (
-    FEWEST_FOR_NEIGHBOURS,
     FEWEST_ROWS,
+    QUANTITIES,
     ROWS_PER_DIMENSION,
     THRESHOLDS,
     Threshold,
@@ -55,22 +55,20 @@ def judge(findings: Findings) -> Verdict:
         return Verdict("too few rows", (Statement(0, text, sure=False), *notices))
     word, statements = _of_last(findings, scores, last)
     others = [layer for layer in findings.layers if layer in cosines and layer != last]
-    deciding = [say_deciding_rows(findings, some) for some in ([last], others)]
+    deciding = [say_deciding_rows(findings, layers) for layers in ([last], others)]
     return Verdict(word, (*statements, *deciding[0], *_of_others(findings, scores, others), *deciding[1], *notices))
 
 
 def _scores(findings: Findings) -> Scores:
-    """By measure of the table and by layer, what can be compared with a threshold."""
-    enough = ROWS_PER_DIMENSION * int(findings.source.get("width") or 0)
-    cosines = [Severity(r.value, r.low, r.high, r) for r in _readings(findings, "mean_cosine")]
-    shares = [
-        Severity(r.value / r.null, r.low / r.null, r.high / r.null, r)
-        for r in _readings(findings, "isoscore")
-        if r.n > enough and r.null > 0
-    ]
-    hubs = [Severity(r.value, r.low, r.high, r) for r in _readings(findings, "hubness") if r.n >= FEWEST_FOR_NEIGHBOURS]
-    named = {"mean_cosine": cosines, "isoscore_share": shares, "hubness": hubs}
-    return {name: {score.layer: score for score in some} for name, some in named.items()}
+    """By quantity of the table and by layer, what can be compared with a threshold."""
+    width = int(findings.source.get("width") or 0)
+    scores: dict[str, dict[int | str, Severity]] = {}
+    for name, quantity in QUANTITIES.items():
+        known = [r for r in _readings(findings, quantity.measure) if quantity.is_known(r.n, width, r.null)]
+        scale = quantity.scale
+        severities = [Severity(scale(r.value, r.null), scale(r.low, r.null), scale(r.high, r.null), r) for r in known]
+        scores[name] = {severity.layer: severity for severity in severities}
+    return scores
 
 
 def _readings(findings: Findings, measure: str) -> Iterator[Reading]:
@@ -136,22 +134,21 @@ def _how_sure(findings: Findings, here: Sequence[Severity], t: Threshold) -> tup
     return False, f"Not sure of {where}: the 95 % interval reaches {side} {t.value}."
 
 
-def _numbers(findings: Findings, measure: str, here: Sequence[Severity]) -> str:
+def _numbers(findings: Findings, name: str, here: Sequence[Severity]) -> str:
     """The numbers behind a word, and what isotropic rows would give."""
     readings = [s.reading for s in here]
-    values = _range([r.value for r in readings])
-    if measure == "mean_cosine":
-        drift = {r.layer: r.value for r in _readings(findings, "drift_share")}
-        worst = max(readings, key=lambda r: r.value).layer
-        share = f"; the common mean holds {100 * drift[worst]:.0f} % of the squared length" if worst in drift else ""
-        return f"mean cosine {values}, isotropic rows give 0{share}"
-    name = {"isoscore_share": "IsoScore", "hubness": "hubness"}[measure]
-    return f"{name} {values}, isotropic rows give {_range([r.null for r in readings])}"
+    text = f"{QUANTITIES[name].title} {_range([r.value for r in readings])}, isotropic rows give"
+    if name != "mean_cosine":
+        return f"{text} {_range([r.null for r in readings])}"
+    drift = {r.layer: r.value for r in _readings(findings, "drift_share")}
+    worst = max(readings, key=lambda r: r.value).layer
+    share = f"; the common mean holds {100 * drift[worst]:.0f} % of the squared length" if worst in drift else ""
+    return f"{text} 0{share}"
 
 
 def _no_trouble(findings: Findings, scores: Scores, last: int | str) -> tuple[str, Statement]:
     """Healthy, where there is enough to say so."""
-    cosine, share, hubs = (scores[name].get(last) for name in ("mean_cosine", "isoscore_share", "hubness"))
+    cosine, share, hubs = (scores[name].get(last) for name in QUANTITIES)
     assert cosine is not None
     width, rows = int(findings.source.get("width") or 0), cosine.reading.n
     cone = f"no common direction in {describe_place(findings, last)} (mean cosine {_range([cosine.value])})"
@@ -186,8 +183,8 @@ def _clear(scores: Scores, layers: Sequence[int | str]) -> bool:
     ends = _ends(scores, layers)
     return all(
         math.isfinite(end) and not any(t.applies(end) for t in THRESHOLDS if t.measure == name)
-        for name, some in ends.items()
-        for end in some
+        for name, nearest in ends.items()
+        for end in nearest
     )
 
 

@@ -18,7 +18,7 @@ def say_deciding_rows(findings: Findings, layers: Sequence[int | str]) -> list[S
         if rows:
             key = (rows[0]["without"], *((row["id"], row.get("position")) for row in rows))
             found.setdefault(key, []).append(layer)
-    return [_say_deciding(findings, some, key[0]) for key, some in found.items()]
+    return [_say_deciding(findings, deciding, key[0]) for key, deciding in found.items()]
 
 
 def _say_deciding(findings: Findings, layers: Sequence[int | str], without: str) -> Statement:

@@ -13,7 +13,7 @@ class Threshold(NamedTuple):
     Attributes:
         word: what a space beyond the threshold is called.
         level: how bad that is, 1 mild, 2 bad, 3 very bad.
-        measure: the number that is compared.
+        measure: the number that is compared, one of `QUANTITIES` or of the lengths of rows.
         value: the threshold itself, which counts as beyond.
         worse: 1 where more is worse, -1 where less is.
         meaning: the word in a sentence.
@@ -37,6 +37,44 @@ class Threshold(NamedTuple):
         """The threshold in words: "from 0.75", "up to 0.135"."""
         return f"{'from' if self.worse > 0 else 'up to'} {self.value:g}"
 
+
+class Quantity(NamedTuple):
+    """A number that is compared with thresholds: a measure, or its share of what isotropic rows give.
+
+    Attributes:
+        measure: the measure that it is computed from.
+        title: what the measure is called in a sentence.
+        relative: whether its share of the null value counts, which takes more rows than dimensions.
+        fewest_rows: with fewer it says nothing.
+    """
+
+    measure: str
+    title: str
+    relative: bool = False
+    fewest_rows: int = 0
+
+    def is_known(self, n: int, d: int, null: float) -> bool:
+        """Whether n rows of d dimensions are enough for it."""
+        compared = not self.relative or (n > ROWS_PER_DIMENSION * d and null > 0)
+        return compared and n >= self.fewest_rows
+
+    def scale(self, value: float, null: float) -> float:
+        """The number for a value of the measure with its null value."""
+        return value / null if self.relative else value
+
+
+#: Fewer rows than this say nothing about a space.
+FEWEST_ROWS = 40
+
+#: Without more rows than this for each dimension the spread cannot be told from noise.
+ROWS_PER_DIMENSION = 1.0
+
+#: What thresholds of spaces are about, by name.
+QUANTITIES = {
+    "mean_cosine": Quantity("mean_cosine", "mean cosine"),
+    "isoscore_share": Quantity("isoscore", "IsoScore", relative=True),
+    "hubness": Quantity("hubness", "hubness", fewest_rows=1_000),
+}
 
 #: For each measure the worst word stands first. The 90 spaces are those of docs/validation.md: layers of four kinds of
 #: models with known scores on three sets of sentence pairs; points are those that the advised repair gained.
@@ -116,15 +154,6 @@ THRESHOLDS = (
 
 #: Words for spaces in which a repair gained in every case that was tried.
 REPAIRABLE = ("collapsed", "few directions")
-
-#: Fewer rows than this say nothing about a space.
-FEWEST_ROWS = 40
-
-#: Without more rows than this for each dimension the spread cannot be told from noise.
-ROWS_PER_DIMENSION = 1.0
-
-#: Fewer rows than this say nothing about neighbours.
-FEWEST_FOR_NEIGHBOURS = 1_000
 
 #: A handful of rows: at most this many, and at most this share of all rows (but always one).
 HANDFUL, HANDFUL_SHARE = 16, 0.01

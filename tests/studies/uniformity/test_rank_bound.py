@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isotrope.sources.batch import Rows
-from isotrope.statistics import Sample, block
+from isotrope.statistics import Sample, prepare_rows
 from isotrope.studies.uniformity.rank_bound import compute_rank_bound
 
 
@@ -14,7 +14,7 @@ def test_distances_are_those_to_the_projection() -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(20, 6)) @ np.diag([9.0, 4, 2, 1, 0.5, 0.2])
     sample = Sample.empty(6, 100)
-    sample.add(block(rows, Rows(np.repeat(np.arange(2, dtype=np.uint64), 10))))
+    sample.add(prepare_rows(rows, Rows(np.repeat(np.arange(2, dtype=np.uint64), 10))))
     found = {row["directions"]: row for row in compute_rank_bound(sample)}
     distances, bounds = [], []
     for part in (rows[:10], rows[10:]):
@@ -34,5 +34,5 @@ def test_one_row_off_a_line_meets_the_bound() -> None:
     rows[:3, 0] = 5.0
     rows[3, 1] = 1.0
     sample = Sample.empty(3, 100)
-    sample.add(block(rows, Rows(np.zeros(4, np.uint64))))
+    sample.add(prepare_rows(rows, Rows(np.zeros(4, np.uint64))))
     assert compute_rank_bound(sample)[0]["tightest"] == pytest.approx(1.0)

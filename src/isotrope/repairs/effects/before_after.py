@@ -121,7 +121,7 @@ def before_after(
     if X is None:
         return _compare_without_rows(repair, affine, measures, seed)
     moments, taken = _read(X, repair.n_features_in_, sample, seed)
-    rows = taken.block()
+    rows = taken.to_usable_rows()
     with np.errstate(over="ignore", invalid="ignore"):  # rows that become too large are left out
         image = repair.map_(rows.values.astype(np.float64, copy=False))
     spaces = [_MeasuredRows.of(values, taken, seed) for values in (rows.values, image)]
@@ -222,7 +222,7 @@ def _limit_sample(kept: Sample | None, width: int, size: int, seed: int) -> Samp
     if kept.d != width:
         raise InputError(f"got rows of width {kept.d}, expected {width}, the width the repair was fitted on.")
     sample = Sample.empty(width, size, seed)
-    sample.add(kept.block())
+    sample.add(kept.to_usable_rows())
     return sample
 
 

@@ -18,7 +18,7 @@ from isotrope.sources.batch import Batch
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
 from isotrope.sources.models.load import Loaded
-from isotrope.statistics import Moments, Points, block
+from isotrope.statistics import Moments, Points, prepare_rows
 from isotrope.studies.latent_geometry.published import TABLE_2
 
 #: Rows that the authors' figures come from: quantized measures depend on their number.
@@ -45,7 +45,7 @@ def compute_measures(rows: NDArray[np.floating[Any]], *, seed: int = 0) -> dict[
 
     A measure is NaN where it is undefined, as for rows that noise has made too similar for a quantizer.
     """
-    usable = block(rows)
+    usable = prepare_rows(rows)
     points = Points.of(usable)
     statistics: dict[Any, Any] = {"moments": Moments.of(usable), "sample": points}
     for kind in ("additive", "product"):
