@@ -29,8 +29,7 @@ def advise(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say which layers and which repair, how strongly, or none; nothing needs a label.
-
+    """
     With a model and a text the evidence is how well cosines agree with known likeness; with vectors alone their shape.
     """
     from isotrope.advice.advise import advise as ask

@@ -29,11 +29,9 @@ def build(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     json: Json = False,
 ) -> None:
-    """Take the advice on a model and write a sentence-transformers folder that loads without isotrope.
-
+    """
     Nothing needs a label: the text says what will be embedded. The folder's README.md says what was done and measured.
     """
-
     from isotrope.advice.build import build as make
     from isotrope.cli.advise import show
     from isotrope.cli.output import echo, print_json

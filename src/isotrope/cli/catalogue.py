@@ -14,7 +14,6 @@ def catalogue(
     name: Annotated[str | None, typer.Argument(help="A measure, or a group.", show_default="all")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """List the measures: formula, range, which way is better, blind spot, paper."""
     from isotrope.measures import GROUPS, MEASURES, get, select
 
     chosen = list(MEASURES) if name is None else select(name) if name in GROUPS else [get(name)]

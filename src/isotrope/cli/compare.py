@@ -32,7 +32,6 @@ def compare(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Say what changed between runs, by how much, and whether beyond its interval."""
     from isotrope.cli.output import echo, print_json
     from isotrope.runs.comparison import compare as compared
     from isotrope.runs.run import Run

@@ -27,7 +27,6 @@ def figure(
     list_: Annotated[bool, typer.Option("--list", help="Say what each figure shows, answers and needs.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Draw a figure of a paper from a run's own data, as wide as a column or a page, for every colour vision."""
     if list_:
         _print_list(json=json)
         return

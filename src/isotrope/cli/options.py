@@ -169,12 +169,6 @@ def _place_after(parameters: Mapping[str, Parameter], after: Mapping[str, str]) 
     return [parameters[name] for name in names]
 
 
-def print_help(context: typer.Context) -> None:
-    """Print the help of a group of commands where no command of it is named."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
 def parse_names(text: str) -> list[str]:
     """Parse names with commas between.
 

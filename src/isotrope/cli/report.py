@@ -19,7 +19,6 @@ def report(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Make one HTML file that opens anywhere and asks the network for nothing."""
     from isotrope.cli.output import echo, print_json
     from isotrope.cli.progress import Bar
     from isotrope.report import write_report

@@ -43,10 +43,7 @@ def scan(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.", rich_help_panel=_RUN)] = False,
 ) -> None:
-    """Measure every layer of a model over text, images or sounds, or vectors, in one pass.
-
-    Without arguments: the embedded model over the Python manual.
-    """
+    """Without arguments: the embedded model over the Python manual."""
     from contextlib import nullcontext
 
     import isotrope.gate as gate

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from isotrope.cli.group import print_help
 from isotrope.cli.options import (
     Json,
     Keywords,
@@ -17,7 +18,6 @@ from isotrope.cli.options import (
     make_space_options,
     parse_names,
     parse_numbers,
-    print_help,
 )
 from isotrope.cli.predict import predict
 from isotrope.finetuning.settings import Training
@@ -26,7 +26,7 @@ from isotrope.options import option
 if TYPE_CHECKING:
     from isotrope.studies.result import Study
 
-study = typer.Typer(name="study", help="Repeat a paper's experiments on your models, its numbers beside yours.")
+study = typer.Typer(name="study")
 
 
 @dataclass(frozen=True, kw_only=True)

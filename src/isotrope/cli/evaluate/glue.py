@@ -45,7 +45,6 @@ def glue(
     show: Annotated[bool, typer.Option("--show", help="Show what the folder holds, and train nothing.")] = False,
     json: Json = False,
 ) -> None:
-    """Fine-tune on tasks of GLUE plainly and by other methods, and say whether they differ beyond seeds' chance."""
     from isotrope.cli.output import echo, print_json
     from isotrope.errors import InputError
 

@@ -54,7 +54,6 @@ def retrieval(
     output: ResultFile = None,
     json: Json = False,
 ) -> None:
-    """Search documents by cosine for the answers to queries, and say whether repairs help."""
     from isotrope.cli.progress import Bar, print_warnings
     from isotrope.cli.result_files import check_result_file, deliver_result
     from isotrope.evaluation.retrieval import evaluate_retrieval

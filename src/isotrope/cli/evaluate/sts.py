@@ -51,7 +51,6 @@ def sts(
     output: ResultFile = None,
     json: Json = False,
 ) -> None:
-    """Correlate cosines of sentence pairs with what people said, and say whether repairs help."""
     from isotrope.cli.progress import Bar, print_warnings
     from isotrope.cli.result_files import check_result_file, deliver_result
     from isotrope.evaluation.sts import evaluate_sts

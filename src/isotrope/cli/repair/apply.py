@@ -47,10 +47,7 @@ def apply(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Apply a saved repair to rows, in their order and in constant memory, and write them.
-
-    float32 stays float32. What is written is there whole or not at all, and nothing is written over.
-    """
+    """float32 stays float32. What is written is there whole or not at all, and nothing is written over."""
     from isotrope.cli.output import console, print_json, print_problem
     from isotrope.cli.progress import Bar
     from isotrope.cli.terminal import describe_engine

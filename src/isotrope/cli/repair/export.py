@@ -26,7 +26,6 @@ def export(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write a linear repair for another library, which applies it without isotrope."""
     from isotrope.cli.output import console, print_json
     from isotrope.cli.progress import print_warnings
     from isotrope.integrations import KINDS

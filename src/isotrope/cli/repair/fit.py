@@ -62,7 +62,6 @@ def fit(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Fit a repair on rows in one pass, and save it in a folder."""
     from isotrope.cli.output import console, print_json
     from isotrope.cli.progress import Bar, print_warnings
     from isotrope.cli.repair.facts import describe_fit, describe_repair, print_safety

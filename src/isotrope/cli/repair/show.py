@@ -42,7 +42,6 @@ def show(
     reading: Annotated[Input, make_space_options(SPACE)],
     json: Json = False,
 ) -> None:
-    """Show what a repair does: its gains, and every measure before and after it."""
     from isotrope.cli.output import print_json
     from isotrope.cli.progress import Bar
     from isotrope.cli.repair.facts import describe_repair
