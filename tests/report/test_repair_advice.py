@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from isotrope.findings import Findings, Statement, Verdict
-from isotrope.report.repair_advice import describe_advice
+from isotrope.report.advice import describe_advice
 from testkit.command import find_command
 
 
