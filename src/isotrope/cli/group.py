@@ -13,7 +13,7 @@ from typer.main import get_command, get_group
 
 
 class LazyCommand(TyperCommand):
-    """A command, or a group of commands, of which only the name and the summary are known until it is asked for.
+    """A command, or a group of commands, that is imported when it is asked for; until then it has a name and a summary.
 
     Args:
         name: Of the command.
@@ -57,7 +57,9 @@ def make_group(name: str, commands: Mapping[str, str], *, package: str, **option
             for command, summary in commands.items():
                 self.add_command(LazyCommand(command, summary, f"{package}.{command}"))
 
-    app = typer.Typer(name=name, cls=Group, add_completion=False, **options)
+    # With a value for --help typer need not find one, for which it would import pydantic.
+    settings = {"default_map": {"help": False}}
+    app = typer.Typer(name=name, cls=Group, add_completion=False, context_settings=settings, **options)
     app.callback(invoke_without_command=True)(print_help)
     return app
 

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import typer
 
 from isotrope.cli.group import make_group, print_help
-from isotrope.cli.interrupts import Stopped
+from isotrope.cli.progress import Stopped
 from isotrope.errors import IsotropeError
 from isotrope.formats.printable import escape_controls
 from isotrope.storage.redaction import mask_secrets

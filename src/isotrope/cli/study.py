@@ -16,6 +16,7 @@ from isotrope.cli.options import (
     OptionGroup,
     derive_options,
     make_space_options,
+    name_new_folder,
     parse_names,
     parse_numbers,
 )
@@ -178,10 +179,8 @@ def _run(run: Callable[..., Any], name: str, asked: Keywords, more: Keywords, *,
         more: Its other arguments.
         json: Whether to print JSON.
     """
-    from isotrope.cli.interrupts import advise_on_folder, advise_when_stopped
     from isotrope.cli.output import echo, print_json
-    from isotrope.cli.progress import Bar, print_warnings
-    from isotrope.cli.result_files import name_new_folder
+    from isotrope.cli.progress import Bar, advise_on_folder, advise_when_stopped, print_warnings
     from isotrope.errors import InputError
 
     given = asked | more
