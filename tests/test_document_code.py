@@ -9,12 +9,12 @@ import shlex
 import signal
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from testkit.command import find_command
 from testkit.document_inputs import write_inputs
 
 ROOT = Path(__file__).parents[1]
@@ -169,21 +169,10 @@ def commands(page: str) -> list[list[str]]:
 WITH_COMMANDS = [page for page in PAGES if commands(page)]
 
 
-@cache
-def program() -> Any:
-    from typer.main import get_command
-
-    from isotrope.cli.main import app
-
-    return get_command(app)
-
-
 def parse(words: list[str]) -> Any:
     """A command as the command line understands it; an error where it would refuse it."""
-    command = program()
-    while hasattr(command, "commands"):
-        command, words = command.commands[words[0]], words[1:]
-    return command.make_context(command.name, list(words))
+    command, rest = find_command(words)
+    return command.make_context(command.name, rest)
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)

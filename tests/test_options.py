@@ -14,7 +14,6 @@ import pytest
 import typer
 
 import isotrope
-from isotrope.cli.main import app
 from isotrope.cli.options import Keywords, OptionGroup, derive_options
 from isotrope.cli.study import StudyOptions
 from isotrope.engines.engine import Engine
@@ -24,6 +23,7 @@ from isotrope.options import ScanOptions, find_changes, list_options, option
 from isotrope.sources.input import Input
 from isotrope.studies.options import CommonOptions, StudySettings
 from isotrope.studies.run_all import STUDIES, all_studies
+from testkit.command import find_command
 
 #: What `isotrope.scan` takes besides the options.
 NOT_OPTIONS = {"progress"}
@@ -43,9 +43,7 @@ def defaults(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def command_defaults(*path: str) -> dict[str, Any]:
-    command: Any = typer.main.get_command(app)
-    for name in path:
-        command = command.commands[name]
+    command, _ = find_command(path)
     return {parameter.name: parameter.default for parameter in command.params}
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from goldens import FOLDER, RECORD
 from goldens.public_names import describe, describe_names, find_losses
+from testkit.command import find_command
 
 RECORDED: dict[str, Any] = json.loads((FOLDER / "public_names.json").read_text("utf-8"))
 DOCUMENTED: list[tuple[str, str]] = json.loads((FOLDER / "documented_imports.json").read_text("utf-8"))
@@ -101,13 +102,7 @@ def test_the_call_is_there(call: str) -> None:
 
 @pytest.mark.parametrize("line", COMMANDS.strip().splitlines())
 def test_the_options_are_there(line: str) -> None:
-    from typer.main import get_command
-
-    from isotrope.cli.main import app
-
-    command: Any = get_command(app)
-    for word in re.findall(r"(?<!\S)[a-z][a-z-]*", line):
-        command = command.commands[word]
+    command, _ = find_command(re.findall(r"(?<!\S)[a-z][a-z-]*", line))
     there = {option for parameter in command.params for option in parameter.opts}
     assert set(re.findall(r"(?<!\S)-\S+", line)) <= there
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from isotrope.cli.inputs import resolve_input
-from isotrope.cli.next_step import suggest_command
+from isotrope.cli.scan import suggest_command
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Statement, Verdict
 from isotrope.sources.input import Input

@@ -31,7 +31,7 @@ def drawn(request: pytest.FixtureRequest, known: KnownRun) -> Figure:
     if request.param == "tsne":
         pytest.importorskip("openTSNE")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("isotrope.figures.repaired_rows._TSNE_ROWS", 150)  # a second instead of twenty
+        patch.setattr("isotrope.figures.sampled_rows._TSNE_ROWS", 150)  # a second instead of twenty
         return draw(known.folder, request.param)
 
 

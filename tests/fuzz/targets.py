@@ -705,7 +705,7 @@ def _read_glue_run(path: Path) -> None:
 
 
 def _read_beside(path: Path) -> None:
-    from isotrope.report.attachments import read_attachments
+    from isotrope.report.advice import read_attachments
     from isotrope.report.html import script_json
 
     folder = path.parent / "beside"

@@ -8,6 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from testkit.command import list_subcommands
+
 WIDTH = 100
 
 #: Begins the part of a command in the recorded file.
@@ -30,7 +32,7 @@ def commands() -> list[tuple[str, ...]]:
 
 def _walk(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     yield words
-    for name, below in getattr(command, "commands", {}).items():
+    for name, below in list_subcommands(command).items():
         yield from _walk(below, (*words, name))
 
 

@@ -292,6 +292,7 @@ def test_cells_and_neighbours_are_shown(browser: Any, clustered: Path) -> None:
     )
     for name in ("point_patchiness_product", "reconstruction_error_additive"):
         assert any(value == pytest.approx(findings.get(name).value) for value in shown), name
+    assert "Quantized cells" in [link.get_attribute("textContent") for link in _all(browser, "#nav a")]
     _pick(browser, "tsne")
     assert _text(browser, ".map [role=status]") == "300 sampled rows"
     assert "neighbours by cosine stay neighbours" in _text(browser, ".map")
@@ -329,8 +330,11 @@ def test_other_pages_open_without_an_error(path: str, browser: Any, page: Any, v
         file = write_comparison([vectors, tmp_path / "other"], tmp_path / "both.html")
     browser.get(file.as_uri())
     assert browser.get_log("browser") == []
+    links = [link.get_attribute("textContent") for link in _all(browser, "#nav a")]
+    assert not {"Quantized cells", "Token types"} & set(links)  # neither was measured
     if path == "vectors":
         assert _all(browser, "#tokens") == []
+        assert links == ["The vectors", "Advice and evaluation", "How to repeat it"]
         assert _text(browser, "#layer-title") == "The vectors"
         shown = browser.execute_script("return document.getElementById('sections').textContent").lower()
         assert not re.search(r"layer 0|because these rows are not tokens", shown)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from isotrope.cli.main import app
 from isotrope.findings import Findings, Statement, Verdict
-from isotrope.report.repair_advice import describe_advice
+from isotrope.report.advice import describe_advice
+from testkit.command import find_command
 
 
 def _findings(word: str, level: int, **source: Any) -> Findings:
@@ -56,14 +56,9 @@ def test_advice_comes_first(advice: dict[str, Any], title: str) -> None:
     ],
 )
 def test_the_commands_are_ones_that_there_are(source: dict[str, Any], expected: str) -> None:
-    from typer.main import get_command
-
     commands = [c["command"] for c in describe_advice(_findings("healthy", 0, **source), "a run", None)["commands"]]
     assert commands[0] == expected
     for words in map(shlex.split, commands):
-        command: Any = get_command(app)
-        rest = words[1:]
-        while hasattr(command, "commands"):
-            command, rest = command.commands[rest[0]], rest[1:]
+        command, rest = find_command(words[1:])
         options = {option for parameter in command.params for option in parameter.opts}
         assert {word for word in rest if word.startswith("--")} <= options

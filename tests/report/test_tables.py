@@ -10,7 +10,7 @@ import pytest
 
 from isotrope.measures import get
 from isotrope.repairs import SoftDecay, Whitening
-from isotrope.report.projections import Directions, fit_softdecay, project_on_planes
+from isotrope.report.projections import Directions, project_on_planes
 from isotrope.report.tables import TABLES, add_tables, compute_coordinates, compute_uniformities
 from isotrope.runs.run import Run
 from isotrope.runs.saved_statistics import SavedStatistics
@@ -31,8 +31,8 @@ def _plane(rows: np.ndarray) -> np.ndarray:
 def test_planes_are_those_of_widest_spread(width: int) -> None:
     rows = ROWS[:, :width]
     found = Directions.of(Moments.of(prepare_rows(rows)))
-    drawn = project_on_planes(found, rows, repaired=True)
-    repaired = SoftDecay(form=fit_softdecay(found)[0].form).fit(rows).transform(rows)
+    drawn = project_on_planes(found, rows)
+    repaired = SoftDecay().fit(rows).transform(rows)
     for way, image in (("none", rows), ("softdecay", repaired)):
         expected = _plane(image)
         assert np.abs(drawn[way][:, : expected.shape[1]]) == pytest.approx(np.abs(expected), abs=1e-4)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isotrope.cli.result_files import name_new_folder
+from isotrope.cli.options import name_new_folder
 from isotrope.errors import StoreError
 from isotrope.repairs import Centering, saved_moments
 from isotrope.report import write_report

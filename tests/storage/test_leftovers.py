@@ -207,8 +207,8 @@ class TestStopped:
         """Stopped where it reads its options, before anything else: only commands with --resume may name it."""
         code = (
             "import signal, sys\n"
-            "from isotrope.cli import interrupts, main\n"
-            "def stop(*a, **k): raise interrupts.Stopped(signal.SIGINT)\n"
+            "from isotrope.cli import main, progress\n"
+            "def stop(*a, **k): raise progress.Stopped(signal.SIGINT)\n"
             "main.app = stop\n"
             "main.main()\n"
         )

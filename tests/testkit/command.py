@@ -1,10 +1,15 @@
-"""What a command said, and what a refusal must look like."""
+"""The tree of commands, what a command said, and what a refusal must look like."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+
+from typer.main import get_command
+
+from isotrope.cli.group import LazyCommand
+from isotrope.cli.main import app
 
 
 class Result(NamedTuple):
@@ -18,6 +23,24 @@ class Result(NamedTuple):
 
 
 Command = Callable[..., Result]
+
+
+def list_subcommands(command: Any) -> dict[str, Any]:
+    """The commands below a command, by name, each imported; empty where it is no group."""
+    return {name: _load(below) for name, below in getattr(command, "commands", {}).items()}
+
+
+def find_command(words: Sequence[str]) -> tuple[Any, list[str]]:
+    """The command that the first words of a line name, and the words behind these."""
+    command: Any = get_command(app)
+    rest = list(words)
+    while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
+        command = _load(command.commands[rest.pop(0)])
+    return command, rest
+
+
+def _load(command: Any) -> Any:
+    return command.load() if isinstance(command, LazyCommand) else command
 
 
 def one_sentence(result: Result) -> str:

@@ -6,8 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
-from isotrope.cli.options import Json, Rows, derive_options, make_advice_options
+from isotrope.cli.options import Json, Rows, check_new, derive_options, make_advice_options
+from isotrope.cli.output import console, echo, print_json
+from isotrope.cli.progress import Bar, print_warnings
+from isotrope.cli.tables import Column, print_table
+from isotrope.options import find_changes
 from isotrope.sources.input import Input
 
 if TYPE_CHECKING:
@@ -29,19 +34,13 @@ def advise(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say which layers and which repair, how strongly, or none; nothing needs a label.
-
+    """
     With a model and a text the evidence is how well cosines agree with known likeness; with vectors alone their shape.
     """
     from isotrope.advice.advise import advise as ask
     from isotrope.cli.inputs import resolve_input
-    from isotrope.cli.output import echo, print_json
-    from isotrope.cli.progress import Bar, print_warnings
-    from isotrope.errors import StoreError
-    from isotrope.options import find_changes
 
-    if output is not None and output.exists():
-        raise StoreError(f"{str(output)!r} is there already, and is never written over; give a new folder with -o.")
+    check_new(output, "folder")
     given = find_changes(resolve_input(input, reading))
     with Bar(quiet=json) as bar, print_warnings():
         found = ask(**given, seed=seed, progress=bar)
@@ -78,14 +77,10 @@ def _describe_files(found: Advice, folder: Path) -> str:
 
 def show(found: Advice) -> None:
     """The advice in a few plain lines, and a table of what was tried."""
-    from rich.text import Text
-
-    from isotrope.cli.output import console
-
     out = console()
-    out.print(Text(f"{found.words[0].upper()}{found.words[1:]}.", style="bold"), soft_wrap=True)
+    out.print(Text(f"{found.words[0].upper()}{found.words[1:]}.", style="bold"))
     for reason in found.reasons:
-        out.print(Text(reason), soft_wrap=True)
+        out.print(Text(reason))
     if found.trials:
         out.print()
         _print_trials(out, found)
@@ -94,7 +89,6 @@ def show(found: Advice) -> None:
 
 def _print_trials(out: Console, found: Advice) -> None:
     from isotrope.advice.candidate import BASELINE, REPAIRED
-    from isotrope.cli.tables import Column, print_table
 
     numbers = {"likeness": 0, "repaired": 0, "gain": 0, "halves": 3, "halves repaired": 4, "mean cosine": 2}
     columns = [Column("layers"), Column("tokens", rank=1)]

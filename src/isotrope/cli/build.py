@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from isotrope.cli.options import Json, Keywords, derive_options, make_advice_options
+from isotrope.cli.output import echo, print_json
+from isotrope.cli.progress import Bar, print_warnings
 
 _SPACE = make_advice_options(
     "revision gguf_file column split", default="mean", help="mean, cls, last, max, weightedmean.", shown=None
@@ -29,15 +31,11 @@ def build(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     json: Json = False,
 ) -> None:
-    """Take the advice on a model and write a sentence-transformers folder that loads without isotrope.
-
+    """
     Nothing needs a label: the text says what will be embedded. The folder's README.md says what was done and measured.
     """
-
     from isotrope.advice.build import build as make
     from isotrope.cli.advise import show
-    from isotrope.cli.output import echo, print_json
-    from isotrope.cli.progress import Bar, print_warnings
 
     with Bar(quiet=json) as bar, print_warnings():
         advice = make(

@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
+
+from isotrope.cli.options import Json
+from isotrope.cli.output import console, print_json
+from isotrope.cli.tables import Column, print_table
 
 if TYPE_CHECKING:
     from isotrope.measures import Measure
@@ -12,15 +17,12 @@ if TYPE_CHECKING:
 
 def catalogue(
     name: Annotated[str | None, typer.Argument(help="A measure, or a group.", show_default="all")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    json: Json = False,
 ) -> None:
-    """List the measures: formula, range, which way is better, blind spot, paper."""
     from isotrope.measures import GROUPS, MEASURES, get, select
 
     chosen = list(MEASURES) if name is None else select(name) if name in GROUPS else [get(name)]
     if json:
-        from isotrope.cli.output import print_json
-
         print_json([describe_measure(m) for m in chosen])
     elif len(chosen) == 1:
         _show_one(chosen[0])
@@ -64,9 +66,6 @@ def _describe_interval(m: Measure) -> str:
 
 
 def _show_one(m: Measure) -> None:
-    from rich.text import Text
-
-    from isotrope.cli.output import console
 
     out = console()
     out.print(Text.assemble((m.title, "bold"), f"  ({m.name})"))
@@ -85,12 +84,10 @@ def _show_one(m: Measure) -> None:
         ("group", m.group or "none: it needs two spaces, isotrope.measures." + m.name + "(X, Z)"),
     ]
     for label, value in filter(lambda row: row[1], rows):
-        out.print(Text.assemble((f"  {label:>12}  ", "dim"), value), soft_wrap=True)
+        out.print(Text.assemble((f"  {label:>12}  ", "dim"), value))
 
 
 def _show_all(chosen: list[Measure]) -> None:
-    from isotrope.cli.output import console
-    from isotrope.cli.tables import Column, print_table
 
     columns = [
         Column("measure"),

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from isotrope.cli.options import Json
+from isotrope.cli.output import console, echo, print_json
+from isotrope.cli.progress import Bar
+from isotrope.cli.tables import Column, print_table
+from isotrope.cli.terminal import format_number
+from isotrope.errors import InputError
+from isotrope.formats.names import is_vectors, name_layers
 
 if TYPE_CHECKING:
     from isotrope.findings import Findings
@@ -30,42 +39,39 @@ def compare(
     html: Annotated[
         Path | None, typer.Option(help="Write the runs side by side into this HTML file.", show_default=False)
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    json: Json = False,
 ) -> None:
-    """Say what changed between runs, by how much, and whether beyond its interval."""
-    from isotrope.cli.output import echo, print_json
-    from isotrope.runs.comparison import compare as compared
+    from isotrope.runs.comparison import compare as compare_runs
     from isotrope.runs.run import Run
 
     found = [Run(folder).findings() for folder in runs]
-    whole = compared(found, align)
-    pairs = [_select_changes(changes, found[0], measures, layers) for changes in whole]
+    comparisons = compare_runs(found, align)
+    alignments = [comparison.alignment for comparison in comparisons]
+    selected = [_select_changes(comparison, found[0], measures, layers) for comparison in comparisons]
     if html is not None:
         _write(runs, html, align, quiet=json)
     if json:
-        from dataclasses import asdict
-
+        before, *after = map(str, runs)
         document = {
-            "before": str(runs[0]),
-            "after": [str(folder) for folder in runs[1:]],
-            "alignments": [
-                {"run": str(folder), **asdict(some.alignment)} for folder, some in zip(runs[1:], whole, strict=True)
-            ],
+            "before": before,
+            "after": after,
+            "alignments": [{"run": run, **asdict(x)} for run, x in zip(after, alignments, strict=True)],
             "changes": [
-                {"run": str(folder), **_describe(c)} for folder, some in zip(runs[1:], pairs, strict=True) for c in some
+                {"run": run, **asdict(c), "difference": c.difference}
+                for run, changes in zip(after, selected, strict=True)
+                for c in changes
             ],
         }
         print_json(document)
         return
-    for folder, other, changes, some in zip(runs[1:], found[1:], pairs, whole, strict=True):
-        _show(f"{runs[0]} -> {folder}", found[0], other, changes, some.alignment)
+    for folder, other, changes, alignment in zip(runs[1:], found[1:], selected, alignments, strict=True):
+        _show(f"{runs[0]} -> {folder}", found[0], other, changes, alignment)
     if html is not None:
         echo(f"\nSide by side: {html}")
 
 
 def _write(runs: list[Path], html: Path, align: str | None, *, quiet: bool) -> None:
     """The runs side by side as one HTML file."""
-    from isotrope.cli.progress import Bar
     from isotrope.report import write_comparison
 
     with Bar(quiet=quiet) as bar:
@@ -74,7 +80,6 @@ def _write(runs: list[Path], html: Path, align: str | None, *, quiet: bool) -> N
 
 def _select_changes(changes: list[Change], first: Findings, measures: str | None, layers: str | None) -> list[Change]:
     """The changes of the measures and layers asked for."""
-    from isotrope.errors import InputError
     from isotrope.layers import resolve_layer
     from isotrope.measures import select
 
@@ -90,27 +95,8 @@ def _select_changes(changes: list[Change], first: Findings, measures: str | None
     return changes
 
 
-def _describe(c: Change) -> dict[str, Any]:
-    return {
-        "layer": c.layer,
-        "other_layer": c.other_layer,
-        "measure": c.measure,
-        "group": c.group,
-        "before": c.before,
-        "after": c.after,
-        "difference": c.difference,
-        "beyond": c.beyond,
-        "note": c.note,
-    }
-
-
 def _show(title: str, first: Findings, other: Findings, changes: list[Change], alignment: Alignment) -> None:
     """A summary, how the layers were paired, and a table of what is not the same, the surest first."""
-    from isotrope.cli.output import console
-    from isotrope.cli.tables import Column, print_table
-    from isotrope.cli.terminal import format_number
-    from isotrope.formats.names import is_vectors
-
     out = console()
     changed = [c for c in changes if c.difference and not math.isnan(c.difference)]
     words = {True: "beyond its interval", False: "within its interval", None: "no interval"}
@@ -125,20 +111,13 @@ def _show(title: str, first: Findings, other: Findings, changes: list[Change], a
     for c in surest:
         layer = _format_layers(c, first, other, alignment)
         cells = [*([layer] if layered else []), c.measure, *([c.group or "all"] if grouped else [])]
-        rows.append(
-            [
-                *cells,
-                format_number(c.before),
-                format_number(c.after),
-                format_number(c.difference, sign=True),
-                words[c.beyond],
-            ]
-        )
+        numbers = [format_number(c.before), format_number(c.after), format_number(c.difference, sign=True)]
+        rows.append([*cells, *numbers, words[c.beyond]])
     out.print(title, style="bold")
     if first.verdict.word != other.verdict.word:
         out.print(f"Verdict: {first.verdict.word} -> {other.verdict.word}.")
     for sentence in _describe_alignment(first, other, alignment):
-        out.print(sentence, soft_wrap=True)
+        out.print(sentence)
     counts = [sum(c.beyond is kind for c in changed) for kind in words]
     out.print(
         f"Of {len(changes)} readings {counts[0]} changed beyond their interval, {counts[1]} within it, "
@@ -163,8 +142,6 @@ def _format_layers(c: Change, first: Findings, other: Findings, alignment: Align
 
 def _describe_alignment(first: Findings, other: Findings, alignment: Alignment) -> list[str]:
     """How layers were paired where that is not plain, and which have no partner."""
-    from isotrope.formats.names import name_layers
-
     words = []
     if alignment.by == "depth":
         words.append(
@@ -173,6 +150,6 @@ def _describe_alignment(first: Findings, other: Findings, alignment: Alignment) 
         )
     for which, run, lonely in (("first", first, alignment.only_first), ("second", other, alignment.only_second)):
         if lonely:
-            names = [[run.layer_names.get(str(x), str(x)) for x in some] for some in (lonely, run.layers)]
+            names = [[run.layer_names.get(str(x), str(x)) for x in layers] for layers in (lonely, run.layers)]
             words.append(f"Without a partner in the {which} run: {name_layers(*names)}.")
     return words

@@ -6,6 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
+
+from isotrope.cli.options import Json
+from isotrope.cli.output import console, echo, print_json
+from isotrope.cli.progress import Bar
+from isotrope.errors import InputError
 
 _ANY = "any measure of the catalogue in each layer, with its 95 % interval and what isotropic rows would give"
 
@@ -25,15 +31,11 @@ def figure(
         typer.Option(help="Layer of a figure of one layer, e.g. 6 or -1.", show_default="middle or last, see --list"),
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Say what each figure shows, answers and needs.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    json: Json = False,
 ) -> None:
-    """Draw a figure of a paper from a run's own data, as wide as a column or a page, for every colour vision."""
     if list_:
         _print_list(json=json)
         return
-    from isotrope.cli.output import echo, print_json
-    from isotrope.cli.progress import Bar
-    from isotrope.errors import InputError
     from isotrope.figures.draw import check_file, find_figure, format_caption, open_run, render, save
 
     if run is None or name is None or output is None:
@@ -64,22 +66,17 @@ def _print_list(*, json: bool) -> None:
 
     known = sorted(FIGURES, key=lambda record: record.name)
     if json:
-        from isotrope.cli.output import print_json
-
         print_json([record.to_dict() for record in known])
         return
-    from rich.text import Text
-
-    from isotrope.cli.output import console
 
     out = console()
     for record in known:
         facts = record.to_dict()
         needs = [*facts["needs"], *([f"readings of {', '.join(record.measures)}"] if record.measures else [])]
-        out.print(Text.assemble((record.name, "bold"), f"  {record.shows}"), soft_wrap=True)
-        out.print(f"    answers  {record.answers}", style="dim", soft_wrap=True)
-        out.print(f"    needs    {'; '.join(needs) or 'readings'}", style="dim", soft_wrap=True)
+        out.print(Text.assemble((record.name, "bold"), f"  {record.shows}"))
+        out.print(f"    answers  {record.answers}", style="dim")
+        out.print(f"    needs    {'; '.join(needs) or 'readings'}", style="dim")
         if record.layer:
             out.print(f"    layer    the {record.layer} one, or --layer", style="dim")
-    out.print(Text.assemble(("MEASURE", "bold"), f"  {_ANY}"), soft_wrap=True)
-    out.print("    answers  with mean_cosine Godey et al. 2023 (anisotropy), Figs. 1 to 4", style="dim", soft_wrap=True)
+    out.print(Text.assemble(("MEASURE", "bold"), f"  {_ANY}"))
+    out.print("    answers  with mean_cosine Godey et al. 2023 (anisotropy), Figs. 1 to 4", style="dim")

@@ -1,4 +1,4 @@
-"""What the INPUT of a command is: vectors, a text or a model."""
+"""What the INPUT of a command is: vectors, a text, a model, or a run; and the one space that a repair is of."""
 
 from __future__ import annotations
 
@@ -9,9 +9,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
+from isotrope.engines.engine import Engine
 from isotrope.errors import InputError
+from isotrope.layers import Layer, resolve_layer
+from isotrope.options import find_changes
+from isotrope.runs.run import Run
 from isotrope.sources.input import Input
+from isotrope.sources.source import Source
+from isotrope.sources.text.pooling import parse as parse_pooling
 from isotrope.sources.vectors.remote import is_url
 from isotrope.sources.vectors.source import ENDINGS, OPENERS
 from isotrope.sources.vectors.stores.address import parse
@@ -69,7 +76,7 @@ _LOOKED_AT = 10_000
 
 @contextmanager
 def offer_vectors(reading: Input) -> Iterator[None]:
-    """Add to the refusal of a folder, or of a file in it, the command that scans other vectors which lie there."""
+    """Add to an error about a folder, or about a file in it, the command that scans other vectors of that folder."""
     try:
         yield
     except InputError as error:
@@ -78,7 +85,7 @@ def offer_vectors(reading: Input) -> Iterator[None]:
         files = _find_vectors(folder) if source and folder.is_dir() else []
         if reading.vectors is not None:
             good = [path for path in files if path.name not in str(error)]
-            files = good if len(good) < len(files) else []  # else the refusal is not of a file
+            files = good if len(good) < len(files) else []  # else the error is not about a file
         if not files:
             raise
         found = files[0] if files[0].parent == folder else files[0].parent
@@ -116,3 +123,54 @@ def _find_role(input: str) -> str:
     if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", input):
         return "model"
     raise InputError(f"there is no file or model {input!r}; check the path, or give a model's hub id or folder.")
+
+
+@contextmanager
+def open_space(input: str | None, reading: Input, engine: Engine | None = None, **more: Any) -> Iterator[Source]:
+    """Open the source of one layer.
+
+    Args:
+        input: Vectors, a text or a model.
+        reading: How they are read; layers are None for the default one.
+        engine: Where they are read, by default in this process.
+        more: Fields of the reading that the command itself decides.
+    """
+    reading = replace(resolve_input(input, reading), **more)
+    if input is not None and Run(input).finished:
+        raise InputError(f"{input!r} is the run folder of a scan, which does not hold all rows; give the rows.")
+    if (reading.model, reading.text, reading.vectors) == (None, None, None):
+        raise InputError("got no rows; name a file of vectors, or --model and --text.")
+    with (engine or Engine()).open(replace(reading, layers=_choose_layer(reading))) as source:
+        if len(source.layers) != 1:
+            layers = ", ".join(map(str, source.layers))
+            raise InputError(f"got the layers {layers}, expected one: a repair is of one space; name it with --layer.")
+        yield source
+
+
+def check_unused(reading: Input, what: str, *, layer: bool = False) -> None:
+    """Raise an error for options on how rows are read where no rows are read.
+
+    Args:
+        reading: The options.
+        what: What has no use for them.
+        layer: Whether it has no use for a layer either.
+    """
+    unused = find_changes(replace(reading, layers="all"))
+    if layer and reading.layers is not None:
+        unused["layer"] = reading.layers
+    for name, value in unused.items():
+        raise InputError(f"{what} has no use for --{name.replace('_', '-')} ({value!r}); leave it out.")
+
+
+def find_run_layer(folder: str, asked: str | None) -> tuple[Layer, dict[str, Any]]:
+    """The layer of a run that is asked for, by default the last, and what it is of; negative ones count backwards."""
+    findings = Run(folder).findings()
+    wanted = resolve_layer(asked or "-1", findings.layers, findings.layer_names, run=f"the run {folder!r}")
+    return wanted, {**findings.source, "layers": [wanted], "run": folder}
+
+
+def _choose_layer(reading: Input) -> str:
+    """The layer asked for, or the last one, unless the rows have none or the pooling names its own."""
+    if reading.layers is not None or reading.vectors is not None:
+        return reading.layers or "all"
+    return "all" if reading.pooling and parse_pooling(reading.pooling).layers else "-1"

@@ -1,4 +1,4 @@
-"""The command `isotrope`: one file per subcommand, heavy imports inside the commands."""
+"""The command `isotrope`: its subcommands, one module each, and what it says when something goes wrong."""
 
 from __future__ import annotations
 
@@ -13,40 +13,34 @@ from typing import Any, NoReturn
 
 import typer
 
-from isotrope.cli.advise import advise
-from isotrope.cli.build import build
-from isotrope.cli.catalogue import catalogue
-from isotrope.cli.compare import compare
-from isotrope.cli.evaluate import evaluate
-from isotrope.cli.figure import figure
-from isotrope.cli.interrupts import Stopped
-from isotrope.cli.repair import repair
-from isotrope.cli.report import report
-from isotrope.cli.scan import scan
-from isotrope.cli.study import study
+from isotrope.cli.group import make_group, print_help
+from isotrope.cli.progress import Stopped
 from isotrope.errors import IsotropeError
 from isotrope.formats.printable import escape_controls
 from isotrope.storage.redaction import mask_secrets
 from isotrope.version import __version__
 
-app = typer.Typer(
-    name="isotrope",
+COMMANDS = {
+    "scan": "Measure every layer of a model over text, images or sounds, or vectors, in one pass.",
+    "catalogue": "List the measures: formula, range, which way is better, blind spot, paper.",
+    "compare": "Say what changed between runs, by how much, and whether beyond its interval.",
+    "advise": "Say which layers and which repair, how strongly, or none; nothing needs a label.",
+    "build": "Take the advice on a model and write a sentence-transformers folder that loads without isotrope.",
+    "report": "Make one HTML file that opens anywhere and asks the network for nothing.",
+    "figure": "Draw a figure of a paper from a run's own data, as wide as a column or a page, for every colour vision.",
+    "repair": "Fit a repair once, see what it does, apply it to any rows, take it anywhere.",
+    "evaluate": "Score a model on real tasks, without and with repairs, or fine-tuned.",
+    "study": "Repeat a paper's experiments on your models, its numbers beside yours.",
+}
+
+app = make_group(
+    "isotrope",
+    COMMANDS,
+    package="isotrope.cli",
     help="Measures, explains and repairs the geometry of embedding spaces.",
     epilog="Exit codes: 0 success; 1 a gate tripped, or isotrope itself failed; 2 bad input.",
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(scan)
-app.command()(catalogue)
-app.command()(compare)
-app.command()(advise)
-app.command()(build)
-app.command()(report)
-app.command()(figure)
-app.add_typer(repair)
-app.add_typer(evaluate)
-app.add_typer(study)
-
 
 #: The option that shows where an error comes from, and the variable of the environment that does the same.
 _TRACEBACK, _VARIABLE = "--traceback", "ISOTROPE_TRACEBACK"
@@ -66,8 +60,7 @@ def _options(
         False, _TRACEBACK, help=f"Show where an error comes from; also behind a command, or with {_VARIABLE}=1."
     ),
 ) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+    print_help(context)
 
 
 #: What typer raises for options and arguments that it cannot read; its own name for it has moved between versions.

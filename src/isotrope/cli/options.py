@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar, get_origin, get_type_hints
 
 import typer
 
 from isotrope.engines.engine import Engine
-from isotrope.errors import InputError
+from isotrope.errors import InputError, StoreError
 from isotrope.options import list_options
 from isotrope.sources.input import Input
 
@@ -169,10 +171,17 @@ def _place_after(parameters: Mapping[str, Parameter], after: Mapping[str, str]) 
     return [parameters[name] for name in names]
 
 
-def print_help(context: typer.Context) -> None:
-    """Print the help of a group of commands where no command of it is named."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+def name_new_folder(parent: str, name: str) -> Path:
+    """Name a folder for results that is not taken yet, by the time, even if the clock was set back; it is not made."""
+    first = Path(parent) / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+    others = (first.with_name(f"{first.name}-{number}") for number in count(2))
+    return first if not first.exists() else next(other for other in others if not other.exists())
+
+
+def check_new(path: Path | None, what: str) -> None:
+    """Raise an error where `--output` names something that is there; what: "file" or "folder"."""
+    if path is not None and path.exists():
+        raise StoreError(f"{str(path)!r} is there already, and is never written over; give a new {what} with -o.")
 
 
 def parse_names(text: str) -> list[str]:

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isotrope.cli.options import Json, Keywords, derive_options, make_space_options
+from isotrope.cli.output import console, print_json
+from isotrope.cli.progress import Bar
+from isotrope.cli.tables import Column, print_table
+from isotrope.errors import InputError
 
 if TYPE_CHECKING:
     from isotrope.studies.latent_geometry.prediction import Predictions
@@ -27,8 +31,6 @@ def predict(
     """Predict a GLUE average from each measure of the last layer, with the measure's known skill beside it."""
     import os
 
-    from isotrope.cli.progress import Bar
-    from isotrope.errors import InputError
     from isotrope.studies.latent_geometry.prediction import predict_glue
 
     place = data if data is not None else os.environ.get("ISOTROPE_DATA")
@@ -37,8 +39,6 @@ def predict(
     with Bar(quiet=json) as bar:
         found = predict_glue(model, data=place, seed=seed, **reading, progress=bar)
     if json:
-        from isotrope.cli.output import print_json
-
         print_json(found.to_dict())
     else:
         _show(found)
@@ -46,9 +46,6 @@ def predict(
 
 def _show(found: Predictions) -> None:
     """One line for each measure, and in words what that is worth."""
-    from isotrope.cli.output import console
-    from isotrope.cli.tables import Column, print_table
-
     out = console()
     fitted = f"with the architecture {found.architecture}" if found.architecture else "without an architecture"
     out.print(f"{found.model}: GLUE average from {found.rows:,} tokens of the last layer, {fitted}", style="bold")
@@ -73,7 +70,6 @@ def _show(found: Predictions) -> None:
         f"Known skill: on the 13 other models the best measure is off by {100 * best:.1f} points; the plain guess "
         f"{100 * found.guess:.1f}, the mean of the calibration, by {100 * found.guess_error:.1f}; their own mean by "
         f"{100 * found.spread:.1f}, which no measure beats.",
-        soft_wrap=True,
     )
     for warning in found.warnings:
-        out.print(f"with care: {warning}", style="dim", soft_wrap=True)
+        out.print(f"with care: {warning}", style="dim")

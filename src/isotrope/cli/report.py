@@ -7,6 +7,10 @@ from typing import Annotated
 
 import typer
 
+from isotrope.cli.options import Json
+from isotrope.cli.output import echo, print_json
+from isotrope.cli.progress import Bar
+
 
 def report(
     run: Annotated[Path, typer.Argument(help="Run folder of a scan.")],
@@ -17,11 +21,8 @@ def report(
     tsne: Annotated[
         bool, typer.Option("--tsne", help="Place points by t-SNE too, which takes minutes, once; needs openTSNE.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    json: Json = False,
 ) -> None:
-    """Make one HTML file that opens anywhere and asks the network for nothing."""
-    from isotrope.cli.output import echo, print_json
-    from isotrope.cli.progress import Bar
     from isotrope.report import write_report
 
     with Bar(quiet=json) as bar:

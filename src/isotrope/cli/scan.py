@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import shlex
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli.options import ENGINE, OptionGroup, derive_options
+import isotrope.gate as gate
+from isotrope.cli.options import ENGINE, OptionGroup, derive_options, name_new_folder
+from isotrope.cli.output import echo, print_json
+from isotrope.cli.progress import Bar, advise_on_run, advise_when_stopped
+from isotrope.cli.terminal import show_findings, show_plan
 from isotrope.engines.engine import Engine
+from isotrope.errors import InputError
 from isotrope.options import ScanOptions
 from isotrope.sources.input import Input
+from isotrope.storage.redaction import mask_arguments
 
 if TYPE_CHECKING:
-    from isotrope.gate import Gate
+    from isotrope.findings import Findings
     from isotrope.pipeline import SelectedMeasures
 
 _RUN = "Run"
+
+#: Options on how an input is read, which the next command needs too.
+_READING = ("revision", "gguf_file", "column", "split")
+
+#: A gate for a space that is sound today.
+_WATCH = "mean_cosine > 0.5"
+
+#: The text that a model reads where none is given, by its name.
+_DEFAULT_TEXT = "python-manual"
 
 
 @derive_options(after={"corpus": "text", "measures": "layers"})
@@ -43,21 +60,8 @@ def scan(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.", rich_help_panel=_RUN)] = False,
 ) -> None:
-    """Measure every layer of a model over text, images or sounds, or vectors, in one pass.
-
-    Without arguments: the embedded model over the Python manual.
-    """
-    from contextlib import nullcontext
-
-    import isotrope.gate as gate
+    """Without arguments: the embedded model over the Python manual."""
     from isotrope.cli.inputs import make_folder_name, offer_vectors, resolve_input
-    from isotrope.cli.interrupts import advise_on_run, advise_when_stopped
-    from isotrope.cli.next_step import suggest_command
-    from isotrope.cli.output import echo, print_json
-    from isotrope.cli.progress import Bar
-    from isotrope.cli.result_files import name_new_folder
-    from isotrope.cli.terminal import show_findings
-    from isotrope.errors import InputError
     from isotrope.measures import get
     from isotrope.pipeline import resolve_measures
     from isotrope.runs.retention import check_keep
@@ -108,13 +112,10 @@ def scan(
 
 
 def _print_plan(
-    reading: Input, where: Engine, asked: ScanOptions, options: SelectedMeasures, gates: list[Gate], *, json: bool
+    reading: Input, where: Engine, asked: ScanOptions, options: SelectedMeasures, gates: list[gate.Gate], *, json: bool
 ) -> None:
     """Print what a scan would cost, by its first batches."""
     from isotrope.cli.inputs import offer_vectors
-    from isotrope.cli.progress import Bar
-    from isotrope.cli.terminal import show_plan
-    from isotrope.gate import check_layers
     from isotrope.plan import plan
     from isotrope.runs.run import Run
 
@@ -123,7 +124,7 @@ def _print_plan(
     with offer_vectors(reading), Bar(quiet=json) as bar:
         bar("opening", 0, None)
         source = reading.open()
-        check_layers(gates, source.layers)
+        gate.check_layers(gates, source.layers)
         bar("trying the first batches", 0, None)
         written = asked.output is not None or not json
         estimate = plan(source, options.measures, options.wanted, report=written, keep=asked.keep)
@@ -138,3 +139,47 @@ def _add_measures(measures: str | list[str] | None, more: list[str]) -> str | li
         return measures
     asked = DEFAULT_MEASURES if measures is None else measures
     return [*(asked.split(",") if isinstance(asked, str) else asked), *more]
+
+
+def suggest_command(findings: Findings, reading: Input, folder: Path) -> str:
+    """The command to type after a scan: it depends on the verdict and on what was scanned.
+
+    Args:
+        findings: What the scan found.
+        reading: Where its rows came from.
+        folder: Its run folder.
+
+    >>> from isotrope.findings import Findings, Statement, Verdict
+    >>> from isotrope.sources.input import Input
+    >>> collapsed = Findings([], verdict=Verdict("collapsed", (Statement(3, "Collapsed.", (0,)),)))
+    >>> suggest_command(collapsed, Input(vectors="my rows.npy"), Path("run"))
+    "isotrope advise 'my rows.npy'"
+    """
+    from isotrope.report.headline import find_level
+
+    if find_level(findings) is None:
+        return "isotrope catalogue"
+    if findings.source.get("modality", "text") != "text":
+        return _join("figure", str(folder), "mean_cosine", "-o", "mean_cosine.pdf")
+    options = _name_input(reading)
+    if any(statement.level for statement in findings.verdict.statements if statement.layers):
+        return _join("advise", *options)
+    if reading.vectors is not None:
+        return _join("scan", *options, "--fail-on", _WATCH)
+    return f"{_join('compare', str(folder))} OTHER_RUN"
+
+
+def _name_input(reading: Input) -> list[str]:
+    """Arguments that name the input again; text from a pipe cannot be read twice."""
+    named = [] if reading.vectors is None else [reading.vectors]
+    named += [] if reading.model is None else ["--model", reading.model]
+    if reading.vectors is None:
+        named += ["--text", "FILE" if reading.text == "-" else reading.text or _DEFAULT_TEXT]
+    for name in _READING:
+        if (value := getattr(reading, name)) is not None:
+            named += [f"--{name.replace('_', '-')}", str(value)]
+    return named
+
+
+def _join(*arguments: str) -> str:
+    return shlex.join(["isotrope", *mask_arguments(arguments)])

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from isotrope.cli.group import print_help
 from isotrope.cli.options import (
     Json,
     Keywords,
     OptionGroup,
     derive_options,
     make_space_options,
+    name_new_folder,
     parse_names,
     parse_numbers,
-    print_help,
 )
 from isotrope.cli.predict import predict
 from isotrope.finetuning.settings import Training
@@ -26,7 +27,7 @@ from isotrope.options import option
 if TYPE_CHECKING:
     from isotrope.studies.result import Study
 
-study = typer.Typer(name="study", help="Repeat a paper's experiments on your models, its numbers beside yours.")
+study = typer.Typer(name="study")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,10 +179,8 @@ def _run(run: Callable[..., Any], name: str, asked: Keywords, more: Keywords, *,
         more: Its other arguments.
         json: Whether to print JSON.
     """
-    from isotrope.cli.interrupts import advise_on_folder, advise_when_stopped
     from isotrope.cli.output import echo, print_json
-    from isotrope.cli.progress import Bar, print_warnings
-    from isotrope.cli.result_files import name_new_folder
+    from isotrope.cli.progress import Bar, advise_on_folder, advise_when_stopped, print_warnings
     from isotrope.errors import InputError
 
     given = asked | more

@@ -68,12 +68,12 @@ def show_findings(findings: Findings, folder: Path | None) -> None:
     out.print(_format_headline(findings))
     for statement in findings.verdict.statements:
         mark = "●" if statement.sure else "○"
-        out.print(Text(f"{mark} {statement.text}", style=_STYLES[statement.level]), soft_wrap=True)
+        out.print(Text(f"{mark} {statement.text}", style=_STYLES[statement.level]))
     out.print()
     _print_chart(out, findings)
     _print_groups(out, findings)
     for line in (*_describe_notes(findings), *_describe_undefined(findings)):
-        out.print(line, style="dim", soft_wrap=True)
+        out.print(line, style="dim")
     if folder is not None:
         out.print(
             f"\nResults: {folder}/ (report.html, findings.json, readings.csv, readings.parquet, tables/, statistics/)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import to_unit_rows
 from isotrope.errors import MissingExtra
 
 #: Principal components that t-SNE is given, as its authors do: the rest is mostly noise.
@@ -35,9 +36,8 @@ def project_tsne(rows: NDArray[np.float64], seed: int) -> NDArray[np.float32]:
         from openTSNE import TSNE
     except ImportError as error:
         raise MissingExtra("openTSNE", "figures", "a map by t-SNE") from error
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     # Distances of unit rows go by cosine, and their mean plays no part in distances.
-    units = rows / np.where(lengths > 0, lengths, 1.0)
+    units = to_unit_rows(rows)
     units -= units.mean(axis=0)
     vectors = np.linalg.eigh(units.T @ units)[1][:, ::-1][:, : min(_COMPONENTS, *units.shape)]
     perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)

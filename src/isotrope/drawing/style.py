@@ -97,6 +97,15 @@ def use_style() -> Iterator[None]:
         yield
 
 
+def make_colour_map() -> Any:
+    """The colours of numbers, from dark to the lightest that is seen on white."""
+    import numpy as np
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(colormaps[SEQUENTIAL](np.linspace(0, LIGHTEST, 256)))
+
+
 def format_number(value: float, decimals: int = 2) -> str:
     """Format a number with a true minus sign, and zero without one.
 

@@ -8,12 +8,11 @@ import numpy as np
 
 from isotrope.drawing.style import BLUE, GREY
 from isotrope.figures.record import MARBUT, YAMAGIWA, register_figure
+from isotrope.figures.run_data import RunData
 from isotrope.statistics.token_tables import FEWEST, MOST
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from isotrope.figures.run_data import RunData
 
 #: Bars of the histograms.
 _COUNT_BARS, _LENGTH_BARS = 40, 64

@@ -61,7 +61,7 @@ def open_run(run: str | Path, record: FigureRecord, layer: str | int | None = No
         raise InputError(f"the figure {record.name!r} is not of a single layer; leave out the layer ({str(layer)!r}).")
     data = RunData(run)
     data.layer = data.find_layer(layer, record.layer)
-    data.check_needs(record)
+    record.check_run(data)
     return data
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isotrope.drawing.layers import draw_curve, label_layers
-from isotrope.drawing.style import COLOURS, GREY
+from isotrope.drawing.style import AMBER, BLUE, COLOURS, GREY, ORANGE, SKY
 from isotrope.figures.record import YAMAGIWA, YAN, FigureRecord, register_figure
+from isotrope.figures.run_data import RunData
 from isotrope.measures import Measure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from isotrope.figures.run_data import RunData
 
 #: Curves of each figure: measure, label and marker.
 _COSINES = (
@@ -41,6 +40,11 @@ _TRADE_OFF = (
     ("variance_on_mean_slope", "slope of V on M"),
     ("variance_on_mean_r2", "R² of V on M"),
 )
+_SHARES = (
+    ("mean_share", "M, common mean", BLUE),
+    ("between_share", "V_B, between types", SKY),
+    ("within_share", "V_W, within types", AMBER),
+)
 
 #: The largest over the smallest value from which on a linear axis would flatten the small ones.
 _WIDE = 50.0
@@ -55,39 +59,50 @@ def _draw_measures(run: RunData, axes: Axes, lines: Sequence[tuple[str, str, str
     label_layers(axes, run.layers, run.findings.layer_names)
 
 
-@register_figure(
+def _register_curves(
+    name: str, lines: Sequence[tuple[str, str, str]], label: str, *, zero: bool = False, **facts: Any
+) -> None:
+    """Register a figure of measures over the layers.
+
+    Args:
+        name: of the figure.
+        lines: measure, label and marker of each curve.
+        label: of the vertical axis.
+        zero: whether the axis has a line at zero.
+        facts: further fields of `FigureRecord`.
+    """
+
+    @register_figure(name, measures=tuple(measure for measure, _, _ in lines), **facts)
+    def draw(run: RunData, figure: Figure) -> None:
+        axes = figure.subplots()
+        if zero:
+            axes.axhline(0, color=GREY, linewidth=0.6)
+        _draw_measures(run, axes, lines)
+        axes.set_ylabel(label)
+        axes.legend()
+
+
+_register_curves(
     "uniformity",
+    _COSINES,
+    "mean cosine",
     shows=(
         "Mean cosine between the tokens of a sequence, between its first token and the others, and between all tokens "
         "of the corpus, in every layer, with 95 % intervals."
     ),
     answers=f"{YAN}, Fig. 2, for every layer",
-    measures=tuple(measure for measure, _, _ in _COSINES),
 )
-def draw_uniformity(run: RunData, figure: Figure) -> None:
-    """Three curves over layers."""
-    axes = figure.subplots()
-    _draw_measures(run, axes, _COSINES)
-    axes.set_ylabel("mean cosine")
-    axes.legend()
-
-
-@register_figure(
+_register_curves(
     "frequency-slopes",
+    _SLOPES,
+    "slope on log₁₀ n",
+    zero=True,
     shows=(
         "Slopes of log₁₀(1 + Q), log₁₀(1 + M) and log₁₀(1 + V) of token types on the logarithm of their frequency, in "
         "every layer, with 95 % intervals."
     ),
     answers=f"{YAMAGIWA}, Fig. 17",
-    measures=tuple(measure for measure, _, _ in _SLOPES),
 )
-def draw_frequency_slopes(run: RunData, figure: Figure) -> None:
-    """Three curves over layers."""
-    axes = figure.subplots()
-    axes.axhline(0, color=GREY, linewidth=0.6)
-    _draw_measures(run, axes, _SLOPES)
-    axes.set_ylabel("slope on log₁₀ n")
-    axes.legend()
 
 
 @register_figure(
@@ -138,6 +153,35 @@ def draw_norm_variance_layers(run: RunData, figure: Figure) -> None:
     for axes in figure.axes[1:]:
         if (legend := axes.get_legend()) is not None:  # the first one says it for all
             legend.remove()
+
+
+@register_figure(
+    "variance-shares",
+    page=True,
+    shows=(
+        "Left: shares of the mean squared norm Q that are the common mean, the variance between token types and the "
+        "variance within them, in every layer. Right: the part of the variance that is within types."
+    ),
+    answers=f"{YAMAGIWA}, Figs. 5, 6, 18 and 20",
+    measures=(*(measure for measure, _, _ in _SHARES), "within_of_variance"),
+)
+def draw_variance_shares(run: RunData, figure: Figure) -> None:
+    """Stacked bars that add up to one, and a curve."""
+    left, right = figure.subplots(1, 2)
+    bottom = np.zeros(len(run.layers))
+    for measure, label, colour in _SHARES:
+        values = run.values(measure)
+        left.bar(np.arange(len(values)), values, 0.86, bottom=bottom, color=colour, label=label)
+        bottom += values
+    label_layers(left, run.layers, run.findings.layer_names)
+    left.set_xlim(-0.6, len(run.layers) - 0.4)
+    left.set_ylabel("share of Q")
+    left.set_ylim(0, 1)
+    figure.legend(loc="outside upper left", ncols=3, handlelength=1.0)
+    draw_curve(right, run.values("within_of_variance").tolist(), colour=ORANGE)
+    label_layers(right, run.layers, run.findings.layer_names)
+    right.set_ylabel("V_W / V")
+    right.set_ylim(0, 1)
 
 
 def make_measure_figure(m: Measure) -> FigureRecord:

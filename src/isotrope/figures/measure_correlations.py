@@ -1,4 +1,4 @@
-"""Which measures move together over the layers of one model."""
+"""Which measures move together over the layers of one model: all of them, and drift with mean cosine."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.drawing.style import DIVERGING, SMALL
+from isotrope.drawing.layers import add_layer_bar, layer_colours
+from isotrope.drawing.style import DIVERGING, GREY, SMALL, format_number
 from isotrope.errors import InputError
-from isotrope.figures.record import MARBUT, register_figure
+from isotrope.figures.record import GODEY, MARBUT, register_figure
+from isotrope.figures.run_data import RunData
 from isotrope.measures import get
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from isotrope.figures.run_data import RunData
 
 #: Layers below which a correlation over layers says nothing.
 _FEWEST = 4
@@ -46,13 +46,48 @@ def draw_measure_correlations(run: RunData, figure: Figure) -> None:
     """A matrix of colours, violet for opposite, brown for alike; columns go by the numbers of the rows."""
     names, values = _select_measures(run)
     figure.set_figheight(0.6 + _LINE * len(names))
-    label, every = f"correlation over {len(run.layers)} layers", -(-len(names) // _NUMBERED)
-    axes = draw_matrix(figure, np.asarray(np.corrcoef(values)), names, label, shrink=0.5, every=every)
+    label, step = f"correlation over {len(run.layers)} layers", -(-len(names) // _NUMBERED)
+    axes = draw_matrix(figure, np.asarray(np.corrcoef(values)), names, label, shrink=0.5, step=step)
     axes.set_xlabel("measure, by its number")
 
 
+@register_figure(
+    "drift",
+    shows=(
+        "Mean cosine against the norm of the mean, one point for each layer, with Spearman's and Pearson's correlation "
+        "and their permutation p; layers are not exchangeable, so p describes and proves nothing."
+    ),
+    answers=f"{GODEY}, Figs. 5 and 11, for one model",
+    measures=(
+        "drift_norm",
+        "mean_cosine",
+        "drift_correlation_spearman",
+        "drift_correlation_spearman_p",
+        "drift_correlation_pearson",
+        "drift_correlation_pearson_p",
+    ),
+)
+def draw_drift(run: RunData, figure: Figure) -> None:
+    """A scatter of layers, joined in their order."""
+    axes = figure.subplots()
+    x, y = run.values("drift_norm"), run.values("mean_cosine")
+    axes.plot(x, y, color=GREY, linewidth=0.6)
+    axes.scatter(x, y, c=layer_colours(len(x)), s=22, zorder=3)
+    if np.nanmax(x) > 50 * np.nanmin(x) > 0:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("norm of the mean")
+    axes.set_ylabel("mean cosine")
+    lines = []
+    for letter, kind in (("ρ", "spearman"), ("r", "pearson")):
+        value, p = (run.findings.get(f"drift_correlation_{kind}{end}", None).value for end in ("", "_p"))
+        lines.append(f"{letter} = {format_number(value)}, p = {p:.2g}")
+    axes.set_title("\n".join(lines), fontsize=SMALL, loc="left")
+    add_layer_bar(figure, axes, [run.layer_name(layer) for layer in run.layers])
+
+
 def draw_matrix(
-    figure: Figure, matrix: NDArray[np.float64], names: Sequence[str], label: str, *, shrink: float, every: int = 1
+    figure: Figure, matrix: NDArray[np.float64], names: Sequence[str], label: str, *, shrink: float, step: int = 1
 ) -> Axes:
     """Draw a matrix of correlations, with numbered names for its rows and numbers for its columns.
 
@@ -62,13 +97,13 @@ def draw_matrix(
         names: of the rows.
         label: of the colour bar.
         shrink: the height of the colour bar as a share of that of the matrix.
-        every: number only every so many columns.
+        step: number only each so many-th column.
     """
     axes = figure.subplots()
     axes.grid(False)
     image = axes.imshow(matrix, cmap=DIVERGING, vmin=-1, vmax=1, aspect="auto")
     axes.set_yticks(range(len(names)), [f"{name}  {i}" for i, name in enumerate(names, start=1)])
-    ticks = range(0, len(names), every)
+    ticks = range(0, len(names), step)
     axes.set_xticks(ticks, [str(i + 1) for i in ticks])
     axes.tick_params(length=0, labelsize=SMALL)
     figure.colorbar(image, ax=axes, pad=0.02, shrink=shrink, label=label).outline.set_visible(False)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from isotrope.drawing.style import COLUMN, PAGE
+from isotrope.errors import InputError
+from isotrope.figures.run_data import RunData
 from isotrope.registry import Registry
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from isotrope.figures.run_data import RunData
 
 YAN = "Yan et al. 2022 (SoftDecay)"
 GODEY = "Godey et al. 2023 (anisotropy)"
@@ -73,6 +74,17 @@ class FigureRecord:
             "height_inches": self.height,
             "layer": self.layer,
         }
+
+    def check_run(self, run: RunData) -> None:
+        """Raise an error that says what a run lacks for the figure, and how to get it."""
+        lacks = [NEEDS[need] for need in self.needs if not run.has(need)]
+        known = {r.measure for r in run.findings.readings if math.isfinite(r.value)}
+        if missing := [m for m in self.measures if m not in known]:
+            lacks.append((f"a value of {', '.join(missing)}", f"scan with --measures {','.join(missing)}"))
+        for what, remedy in lacks:
+            raise InputError(
+                f"the figure {self.name!r} needs {what}, which the run {str(run.folder)!r} does not have; {remedy}."
+            )
 
 
 FIGURES = Registry[FigureRecord]("figure")

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.figures.record import NEEDS, FigureRecord
 from isotrope.findings import Findings, Reading
 from isotrope.layers import Layer, resolve_layer
 from isotrope.runs.run import Run
@@ -109,22 +108,8 @@ class RunData:
         assert found is not None  # the figure's record says that it needs one
         return found
 
-    def check_needs(self, record: FigureRecord) -> None:
-        """Raise an error that says what the run lacks for a figure, and how to get it."""
-        for need in record.needs:
-            if not self._has(need):
-                raise self._lack_error(record.name, *NEEDS[need])
-        read = {r.measure for r in self.findings.readings if math.isfinite(r.value)}
-        if missing := [m for m in record.measures if m not in read]:
-            remedy = f"scan with --measures {','.join(missing)}"
-            raise self._lack_error(record.name, f"a value of {', '.join(missing)}", remedy)
-
-    def _lack_error(self, name: str, what: str, remedy: str) -> InputError:
-        return InputError(
-            f"the figure {name!r} needs {what}, which the run {str(self.folder)!r} does not have; {remedy}."
-        )
-
-    def _has(self, need: str) -> bool:
+    def has(self, need: str) -> bool:
+        """Whether the run has what a figure may need, a key of `isotrope.figures.record.NEEDS`."""
         if need in ("spectra", "tokens", "sequence_cdf"):
             return need in self.findings.tables
         if not (self.folder / "statistics" / "index.json").is_file():

@@ -9,14 +9,12 @@ import numpy as np
 from isotrope.drawing.layers import add_layer_bar, layer_colours
 from isotrope.drawing.style import BLUE, SMALL, format_number
 from isotrope.figures.record import YAN, register_figure
-from isotrope.figures.run_data import Vector
+from isotrope.figures.run_data import RunData, Vector
 from isotrope.repairs import SoftDecay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from isotrope.figures.run_data import RunData
 
 #: Measures that a histogram states, with their labels.
 _NUMBERS = (

@@ -86,9 +86,9 @@ def select_tokens(types: TokenTypes, seed: int) -> NDArray[np.int64]:
     most = max(map(len, members))
     rng = np.random.default_rng(seed)
     chosen = [
-        rng.choice(some, min(2 + int(4 * np.sqrt(len(some) / most)), len(some)), replace=False)
-        for some in members
-        if len(some)
+        rng.choice(group, min(2 + int(4 * np.sqrt(len(group) / most)), len(group)), replace=False)
+        for group in members
+        if len(group)
     ]
     return np.sort(np.concatenate(chosen)) if chosen else np.empty(0, np.int64)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from isotrope.findings import Findings
 from isotrope.formats.json import to_plain
 from isotrope.report.data import describe_page, describe_run
 from isotrope.report.html import render_page
 from isotrope.report.tables import Progress, add_tables, add_tsne, has_tables, has_tsne
-from isotrope.runs.comparison import compare
+from isotrope.runs.alignment import Alignment
+from isotrope.runs.comparison import Change, compare
 from isotrope.runs.run import Run
 from isotrope.runs.saved_statistics import SavedStatistics
 from isotrope.storage.files import write_text
@@ -40,17 +42,26 @@ def write_report(
     tsne: bool = False,
     progress: Progress = lambda what, done, total: None,
 ) -> Path:
-    """Write the report of a run folder, or of findings alone, and say where it is.
+    """Write the report of a run folder, or of findings alone.
 
-    Of a run the maps are worked out once and kept in its folder; tsne: those of t-SNE too, which take minutes. path: by
-    default report.html in the run folder. Findings alone have no rows, so that their report has no maps.
+    The maps of a run are computed once and kept in its folder. Findings alone have no rows, and their report no maps.
 
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from isotrope import scan
-    >>> found = scan(vectors=np.random.default_rng(0).normal(size=(300, 4)))
-    >>> write_report(found, tempfile.mkdtemp() + "/report.html").name
-    'report.html'
+    Args:
+        source: The run folder, or what was found.
+        path: The HTML file, by default report.html in the run folder.
+        tsne: Whether to add maps by t-SNE, which take minutes.
+        progress: Called with what is going on, how much is done, and of how much.
+
+    Returns:
+        The path of the report.
+
+    Examples:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from isotrope import scan
+        >>> found = scan(vectors=np.random.default_rng(0).normal(size=(300, 4)))
+        >>> write_report(found, tempfile.mkdtemp() + "/report.html").name
+        'report.html'
     """
     if isinstance(source, Findings):
         target = Path(path or NAME)
@@ -94,14 +105,17 @@ def write_comparison(
     align: str | None = None,
     progress: Progress = lambda what, done, total: None,
 ) -> Path:
-    """Write the report of several runs side by side; what changed is told from the first to each of the others.
+    """Write the report of several runs side by side, with the changes from the first to each of the others.
 
     Args:
-        runs: run folders, two or more.
-        path: the HTML file.
-        align: how layers are paired, "depth" or "name"; by default by name where the runs have the same layers, and by
+        runs: Run folders, two or more.
+        path: The HTML file.
+        align: How layers are paired, "depth" or "name"; by default by name where the runs have the same layers, and by
             relative depth otherwise.
-        progress: called with what is going on, how much is done, and of how much.
+        progress: Called with what is going on, how much is done, and of how much.
+
+    Returns:
+        The path of the report.
     """
     opened = [run if isinstance(run, Run) else Run(run) for run in runs]
     changes = compare([run.findings() for run in opened], align)
@@ -114,34 +128,32 @@ def write_comparison(
     progress("writing the comparison", 0, None)
     documents = [describe_run(f, name, run.folder) for f, name, run in zip(found, names, opened, strict=True)]
     lines = [
-        {
-            "run": i,
-            "layer": None if c.layer is None else str(c.layer),
-            "other_layer": None if c.other_layer is None else str(c.other_layer),
-            "measure": c.measure,
-            "group": c.group,
-            "before": to_plain(c.before),
-            "after": to_plain(c.after),
-            "difference": to_plain(c.difference),
-            "beyond": c.beyond,
-            "note": c.note,
-        }
-        for i, some in enumerate(changes, start=1)
-        for c in some
-        if c.group is None
+        {"run": run, **_describe_change(change)}
+        for run, found_changes in enumerate(changes, start=1)
+        for change in found_changes
+        if change.group is None
     ]
-    pairings = [
-        {
-            "by": some.alignment.by,
-            "partners": {str(one): str(other) for one, other in some.alignment.pairs},
-            "only_first": [str(layer) for layer in some.alignment.only_first],
-            "only_second": [str(layer) for layer in some.alignment.only_second],
-        }
-        for some in changes
-    ]
-    data = describe_page("comparison", documents, changes=lines, alignments=pairings)
+    alignments = [_describe_alignment(found_changes.alignment) for found_changes in changes]
+    data = describe_page("comparison", documents, changes=lines, alignments=alignments)
     write_text(Path(path), render_page(data, " · ".join(names)))
     return Path(path)
+
+
+def _describe_change(change: Change) -> dict[str, Any]:
+    layers = {
+        name: None if layer is None else str(layer)
+        for name, layer in (("layer", change.layer), ("other_layer", change.other_layer))
+    }
+    return {**to_plain(change), "difference": to_plain(change.difference), **layers}
+
+
+def _describe_alignment(alignment: Alignment) -> dict[str, Any]:
+    return {
+        "by": alignment.by,
+        "partners": {str(one): str(other) for one, other in alignment.pairs},
+        "only_first": [str(layer) for layer in alignment.only_first],
+        "only_second": [str(layer) for layer in alignment.only_second],
+    }
 
 
 def _names(folders: Sequence[Path]) -> list[str]:

@@ -10,10 +10,9 @@ from isotrope.errors import InputError, StoreError
 from isotrope.findings import Findings, Reading
 from isotrope.formats.json import to_plain
 from isotrope.measures import MEASURES, get
-from isotrope.report.attachments import read_attachments
+from isotrope.report.advice import describe_advice, read_attachments
 from isotrope.report.figure_data import pack_figures, pack_tokens
 from isotrope.report.headline import find_level, list_facts, list_numbers, strip_word
-from isotrope.report.repair_advice import describe_advice
 from isotrope.verdict.thresholds import THRESHOLDS
 from isotrope.version import __version__
 
@@ -127,8 +126,3 @@ def _groups(findings: Findings) -> list[dict[str, Any]]:
         for r in findings.readings
         if r.group in wanted and r.measure in measures and r.layer is not None and math.isfinite(r.value)
     ]
-
-
-def finite(value: float) -> float | None:
-    """A number, None where there is none: JSON knows no NaN."""
-    return float(value) if math.isfinite(value) else None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.findings import Findings
+from isotrope.formats.json import to_plain
 from isotrope.report.headline import list_headlines
 
 if TYPE_CHECKING:
@@ -33,7 +33,10 @@ def pack_figures(findings: Findings) -> dict[str, Any]:
     """By layer, what there is of each; empty where the run has none."""
     return {
         "spectra": _pack_spectra(findings),
-        "curves": _pack_curves(findings),
+        "curves": {  # the mean cumulative curve of the sequences' spectra
+            label: {"x": pack(table["x"].to_numpy(np.float32)), "y": pack(table["cdf"].to_numpy(np.float32))}
+            for label, table in _by_layer(findings, "sequence_cdf")
+        },
         **_pack_sample(findings),
         "maps": _pack_maps(findings),
         "coordinates": {
@@ -78,14 +81,6 @@ def _pack_spectra(findings: Findings) -> dict[str, Any]:
         values = np.append(values[np.isfinite(values)], np.zeros(max(missing, 0)))
         made[label] = one | {"singular": pack(values)}
     return made
-
-
-def _pack_curves(findings: Findings) -> dict[str, Any]:
-    """The mean cumulative curve of the sequences' spectra."""
-    return {
-        label: {"x": pack(table["x"].to_numpy(np.float32)), "y": pack(table["cdf"].to_numpy(np.float32))}
-        for label, table in _by_layer(findings, "sequence_cdf")
-    }
 
 
 def _pack_sample(findings: Findings) -> dict[str, Any]:
@@ -138,10 +133,8 @@ def _pack_repairs(findings: Findings) -> list[dict[str, Any]]:
     table = findings.tables.get("tried")
     if table is None:
         return []
-    return [
-        {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in line.items()}
-        for line in table.astype(object).where(table.notna(), None).to_dict("records")
-    ]
+    lines: list[dict[str, Any]] = to_plain(table.astype(object).where(table.notna(), None).to_dict("records"))
+    return lines
 
 
 def rank_types(findings: Findings) -> pd.DataFrame | None:

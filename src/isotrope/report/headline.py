@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from isotrope.findings import Findings, Reading
+from isotrope.formats.names import name_layer
 from isotrope.measures import MEASURES, get
 from isotrope.verdict.thresholds import THRESHOLDS, level_of
 
@@ -81,7 +82,7 @@ def _relative_value(r: Reading) -> float:
 
 def _describe_number(r: Reading, findings: Findings) -> dict[str, Any]:
     m = get(r.measure)
-    where = "" if len(findings.layers) < 2 or r.layer is None else f"layer {_name(findings, r.layer)}"
+    where = "" if len(findings.layers) < 2 or r.layer is None else f"layer {name_layer(findings, r.layer)}"
     null = f"isotropic rows give {in_few_digits(r.null)}" if math.isfinite(r.null) else ""
     interval = (
         f"95 % interval {in_few_digits(r.low)} to {in_few_digits(r.high)}"
@@ -100,10 +101,6 @@ def _describe_number(r: Reading, findings: Findings) -> dict[str, Any]:
         "says": m.says,
         "worse": min(1.0, max(0.0, share)) if math.isfinite(share) else None,
     }
-
-
-def _name(findings: Findings, layer: int | str) -> str:
-    return findings.layer_names.get(str(layer), str(layer))
 
 
 def in_few_digits(value: float) -> str:

@@ -18,7 +18,7 @@ from isotrope.statistics import Moments
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-#: Up to this many directions all eigenvectors are worked out, beyond it only the two that are drawn.
+#: Up to this many directions all eigenvectors are computed, beyond it only the two that are drawn.
 _FEW = 16
 Points = NDArray[np.float32]
 
@@ -30,8 +30,14 @@ MOST_PLACED = 3_000
 class Directions:
     """Principal and singular directions of rows.
 
-    variances: (r,), descending, over n − 1. axes: (d, r). singular: (s,), descending, of the uncentred rows. turn:
-    (d, s), their right singular vectors. along: (s,), the mean row in these.
+    Attributes:
+        n: How many rows there are.
+        mean: Of the rows, (d,).
+        variances: Along the principal directions, (r,), descending, over n − 1.
+        axes: The principal directions, (d, r).
+        singular: Singular values of the uncentred rows, (s,), descending.
+        turn: Their right singular vectors, (d, s).
+        along: The mean row along these, (s,).
 
     >>> from isotrope.statistics import prepare_rows
     >>> rows = np.array([[3.0, 1.0], [3.0, -1.0], [5.0, 0.0]])
@@ -97,18 +103,21 @@ def _two(directions: Matrix) -> Matrix:
     return np.pad(directions[:, :2], ((0, 0), (0, max(0, 2 - directions.shape[1]))))
 
 
-def fit_softdecay(found: Directions) -> tuple[SoftDecay, NDArray[np.float64]]:
-    """SoftDecay with its defaults, and its gains, (s,)."""
+def compute_softdecay_gains(singular: Vector) -> Vector:
+    """The gains, (s,), that SoftDecay with its defaults gives to singular values, (s,)."""
     repair = SoftDecay()
-    values = soft_decay(found.singular, repair.alpha, repair.form)
-    return repair, found.singular[0] / values[0] * values / found.singular
+    values = soft_decay(singular, repair.alpha, repair.form)
+    return np.asarray(singular[0] / values[0] * values / singular)
 
 
-def project_on_planes(found: Directions, rows: NDArray[Any], *, repaired: bool) -> dict[str, Points]:
+def project_on_planes(found: Directions, rows: NDArray[Any]) -> dict[str, Points]:
     """Project rows, (n, d), on the plane of their widest spread, (n, 2), by what was done to them before."""
-    ways = {"none": found.plane()}
-    if repaired:
-        ways |= {"softdecay": found.softdecay_plane(fit_softdecay(found)[1]), "whitening": found.project_whitened()}
+    gains = compute_softdecay_gains(found.singular)
+    ways = {
+        "none": found.plane(),
+        "softdecay": found.softdecay_plane(gains),
+        "whitening": found.project_whitened(),
+    }
     wide = rows.astype(np.float64, copy=False)
     return {name: (wide @ weight - shift).astype(np.float32) for name, (weight, shift) in ways.items()}
 
@@ -116,7 +125,7 @@ def project_on_planes(found: Directions, rows: NDArray[Any], *, repaired: bool) 
 def project_by_tsne(found: Directions, rows: NDArray[Any], *, seed: int) -> dict[str, Points]:
     """Project the first rows by t-SNE, (n, 2), by what was done to them: neighbours by cosine stay neighbours."""
     wide = rows[:MOST_PLACED].astype(np.float64)
-    along = wide @ found.turn
+    decayed = (wide @ found.turn) * compute_softdecay_gains(found.singular)
     whitened = (wide - found.mean) @ (found.axes / np.sqrt(found.variances))
-    ways = {"none": wide, "softdecay": along * fit_softdecay(found)[1], "whitening": whitened}
+    ways = {"none": wide, "softdecay": decayed, "whitening": whitened}
     return {name: project_tsne(image, seed) for name, image in ways.items()}

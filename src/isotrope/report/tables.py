@@ -130,7 +130,7 @@ def _compute_layer(summary: Summary, seed: int, full: bool, count_step: Callable
     made["directions"] = {"index": index, "singular_value": found.singular, "mean": found.along}
     if sample is None or sample.n == 0:
         return made
-    planes = project_on_planes(found, sample.values, repaired=True)
+    planes = project_on_planes(found, sample.values)
     made["maps"] = _compute_points("pca", planes)
     made["sample"] = _describe_rows(sample)
     if sample.rows.position is not None:

@@ -151,7 +151,7 @@ def test_repairs(name: str, tmp_path: Path) -> None:
 def test_data_of_evaluations(tmp_path: Path) -> None:
     from isotrope.evaluation.pairs import read_sets
     from isotrope.finetuning.tasks import read_task
-    from isotrope.report.attachments import read_attachments
+    from isotrope.report.advice import read_attachments
     from isotrope.sources.text.token_weights import TokenWeights
 
     for name in ("sts/sts-b-test.csv", "rte/train.tsv", "rte/validation.tsv", "run/a.json", "run/b.csv", "weights"):

@@ -1,15 +1,13 @@
 """isotrope evaluate: whether a repair, or a way of training, helps on real tasks, one file each."""
 
-from __future__ import annotations
+from isotrope.cli.group import make_group
 
-import typer
+COMMANDS = {
+    "sts": "Correlate cosines of sentence pairs with what people said, and say whether repairs help.",
+    "retrieval": "Search documents by cosine for the answers to queries, and say whether repairs help.",
+    "glue": (
+        "Fine-tune on tasks of GLUE plainly and by other methods, and say whether they differ beyond seeds' chance."
+    ),
+}
 
-from isotrope.cli.evaluate.glue import glue
-from isotrope.cli.evaluate.retrieval import retrieval
-from isotrope.cli.evaluate.sts import sts
-from isotrope.cli.options import print_help
-
-evaluate = typer.Typer(name="evaluate", help="Score a model on real tasks, without and with repairs, or fine-tuned.")
-for _command in (sts, retrieval, glue):
-    evaluate.command()(_command)
-evaluate.callback(invoke_without_command=True)(print_help)
+evaluate = make_group("evaluate", COMMANDS, package=__name__)

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli.evaluate.text import format_points
+from isotrope.cli.evaluate.result import format_points
 from isotrope.cli.options import ROWS, Json, Keywords, OptionGroup, derive_options, parse_names, parse_numbers
+from isotrope.cli.output import console, echo, print_json
+from isotrope.cli.progress import Bar, advise_on_folder, advise_when_stopped, print_warnings
+from isotrope.cli.tables import Column, print_table
+from isotrope.errors import InputError
 from isotrope.finetuning.settings import Training
 from isotrope.sources.input import Input
 
@@ -45,9 +49,6 @@ def glue(
     show: Annotated[bool, typer.Option("--show", help="Show what the folder holds, and train nothing.")] = False,
     json: Json = False,
 ) -> None:
-    """Fine-tune on tasks of GLUE plainly and by other methods, and say whether they differ beyond seeds' chance."""
-    from isotrope.cli.output import echo, print_json
-    from isotrope.errors import InputError
 
     if output is None and (show or resume):
         raise InputError(f"got --{'show' if show else 'resume'} without a folder; name it with -o.")
@@ -56,8 +57,6 @@ def glue(
 
         found = GlueEvaluation.read(str(output))
     else:
-        from isotrope.cli.interrupts import advise_on_folder, advise_when_stopped
-        from isotrope.cli.progress import Bar, print_warnings
         from isotrope.finetuning.glue import evaluate_glue
         from isotrope.finetuning.runs import RUNS
 
@@ -86,9 +85,6 @@ def glue(
 
 def _show(found: GlueEvaluation) -> None:
     """A line for each score and method, what changes in words, and where α and the spectrum went."""
-    from isotrope.cli.output import console
-    from isotrope.cli.tables import Column, print_table
-
     out = console()
     settings = found.runs[0].settings
     out.print(f"{settings['model']}, fine-tuned", style="bold")
@@ -96,7 +92,7 @@ def _show(found: GlueEvaluation) -> None:
         f"Scores × 100 on validation rows, mean over seeds and deviation; at most {settings['epochs']} epochs, batches "
         f"of {settings['batch_size']}, rate {settings['learning_rate']:g}; epoch and α chosen on held-out rows."
     )
-    out.print(words, style="dim", soft_wrap=True)
+    out.print(words, style="dim")
     numbers = {"seeds": 4, "mean": 0, "± sd": 2, "against base": 0, "95 % interval": 3, "p": 5, "Holm": 1}
     columns = [Column("task"), Column("score"), Column("method", wraps=24)]
     columns += [Column(title, right=True, rank=rank) for title, rank in numbers.items()]
@@ -113,14 +109,12 @@ def _show(found: GlueEvaluation) -> None:
     if found.differences:
         count = sum(d.reason is None for d in found.differences)
         legend = f"* p below 0.05 (paired t-test over seeds) after Holm's correction for {count} comparisons."
-        out.print(legend, style="dim", soft_wrap=True)
+        out.print(legend, style="dim")
     for d in found.differences:
         if d.against != "base":
-            out.print(
-                f"{d.task}, {d.metric}: {d.method} against {d.against}: {', '.join(_format_cells(d))}.", soft_wrap=True
-            )
+            out.print(f"{d.task}, {d.metric}: {d.method} against {d.against}: {', '.join(_format_cells(d))}.")
     for line_of_words in _describe_paths(found):
-        out.print(line_of_words, style="dim", soft_wrap=True)
+        out.print(line_of_words, style="dim")
 
 
 def _format_cells(d: GlueDifference | None) -> tuple[str, str, str, str]:
@@ -145,8 +139,8 @@ def _describe_paths(found: GlueEvaluation) -> list[str]:
         if run.alphas:
             facts |= {"first": run.alphas[0][1], "last": run.alphas[-1][1]}
         groups.setdefault((run.task, run.method), []).append(facts)
-    for (task, method), some in groups.items():
-        mean = {name: sum(facts[name] or 0.0 for facts in some) / len(some) for name in some[0]}
+    for (task, method), runs in groups.items():
+        mean = {name: sum(facts[name] or 0.0 for facts in runs) / len(runs) for name in runs[0]}
         path = f"α from {mean['first']:.3f} to {mean['last']:.3f}, " if "last" in mean else ""
         lines.append(
             f"{task}, {method}: {path}median singular value within a sequence (of the largest) "

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli.evaluate.text import describe_change, describe_fit_texts, format_change, format_points
+from isotrope.cli.evaluate.result import (
+    describe_change,
+    describe_fit_texts,
+    format_change,
+    format_points,
+    run_evaluation,
+)
 from isotrope.cli.options import (
     ENGINE,
     ROWS,
@@ -18,8 +24,9 @@ from isotrope.cli.options import (
     ResultFile,
     derive_options,
     make_evaluation_options,
-    parse_names,
 )
+from isotrope.cli.output import console
+from isotrope.cli.tables import Column, print_table
 
 if TYPE_CHECKING:
     from isotrope.evaluation.result import RetrievalEvaluation
@@ -54,39 +61,33 @@ def retrieval(
     output: ResultFile = None,
     json: Json = False,
 ) -> None:
-    """Search documents by cosine for the answers to queries, and say whether repairs help."""
-    from isotrope.cli.progress import Bar, print_warnings
-    from isotrope.cli.result_files import check_result_file, deliver_result
     from isotrope.evaluation.retrieval import evaluate_retrieval
 
-    check_result_file(output)
-    with Bar(quiet=json) as bar, print_warnings():
-        found = evaluate_retrieval(
-            data=data,
-            split=split,
-            repairs=parse_names(repair),
-            fit_text=fit_text,
-            query_prompt=query_prompt,
-            document_prompt=document_prompt,
-            seed=seed,
-            **reading,
-            **engine,
-            progress=bar,
-        )
-    deliver_result(found, output, _show, json=json)
+    run_evaluation(
+        evaluate_retrieval,
+        _show,
+        repair=repair,
+        output=output,
+        json=json,
+        data=data,
+        split=split,
+        fit_text=fit_text,
+        query_prompt=query_prompt,
+        document_prompt=document_prompt,
+        seed=seed,
+        **reading,
+        **engine,
+    )
 
 
 def _show(found: RetrievalEvaluation) -> None:
     """A line for each repair, and in words what the repairs change."""
-    from isotrope.cli.output import console
-    from isotrope.cli.tables import Column, print_table
-
     out = console()
     first = found.scores[0]
     fitted = describe_fit_texts((score.fitted_on for score in found.scores), "the documents")
     out.print(f"{first.model}, layers {first.layers}, pooling {first.pooling}", style="bold")
     what = f"{first.n:,} queries over {found.documents:,} documents of {first.set}, by cosine, scores × 100{fitted}."
-    out.print(what, style="dim", soft_wrap=True)
+    out.print(what, style="dim")
     changes = {(d.metric, d.repair): d for d in found.differences}
     columns = [Column("repair"), Column("nDCG@10", right=True), Column("95 % interval", right=True, rank=1)]
     columns += [Column(heading, right=True, rank=2 + index) for index, (_, heading) in enumerate(_COLUMNS)]
@@ -103,8 +104,8 @@ def _show(found: RetrievalEvaluation) -> None:
     print_table(out, columns, rows)
     if changes:
         legend = f"* differs beyond chance: p below 0.05 after Holm's correction for {len(changes)} comparisons."
-        out.print(legend, style="dim", soft_wrap=True)
+        out.print(legend, style="dim")
     for score in found.scores[1:]:
-        out.print(f"nDCG@10, {describe_change(changes['ndcg_at_10', score.repair])}", soft_wrap=True)
+        out.print(f"nDCG@10, {describe_change(changes['ndcg_at_10', score.repair])}")
     for note in found.notes:
-        out.print(f"{note}.", style="dim", soft_wrap=True)
+        out.print(f"{note}.", style="dim")

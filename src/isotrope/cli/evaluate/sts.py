@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotrope.cli.evaluate.text import describe_change, describe_fit_texts, format_change, format_points
+from isotrope.cli.evaluate.result import (
+    describe_change,
+    describe_fit_texts,
+    format_change,
+    format_points,
+    run_evaluation,
+)
 from isotrope.cli.options import (
     ENGINE,
     Json,
@@ -19,6 +25,8 @@ from isotrope.cli.options import (
     make_evaluation_options,
     parse_names,
 )
+from isotrope.cli.output import console
+from isotrope.cli.tables import Column, print_table
 
 if TYPE_CHECKING:
     from isotrope.evaluation.result import StsEvaluation
@@ -51,39 +59,33 @@ def sts(
     output: ResultFile = None,
     json: Json = False,
 ) -> None:
-    """Correlate cosines of sentence pairs with what people said, and say whether repairs help."""
-    from isotrope.cli.progress import Bar, print_warnings
-    from isotrope.cli.result_files import check_result_file, deliver_result
     from isotrope.evaluation.sts import evaluate_sts
 
-    check_result_file(output)
-    with Bar(quiet=json) as bar, print_warnings():
-        found = evaluate_sts(
-            data=data,
-            sets=None if sets is None else parse_names(sets),
-            repairs=parse_names(repair),
-            fit_text=fit_text,
-            protocol=protocol,
-            seed=seed,
-            **reading,
-            **engine,
-            progress=bar,
-        )
-    deliver_result(found, output, _show, json=json)
+    run_evaluation(
+        evaluate_sts,
+        _show,
+        repair=repair,
+        output=output,
+        json=json,
+        data=data,
+        sets=None if sets is None else parse_names(sets),
+        fit_text=fit_text,
+        protocol=protocol,
+        seed=seed,
+        **reading,
+        **engine,
+    )
 
 
 def _show(found: StsEvaluation) -> None:
     """A line for each set, a column for each repair, and in words what the repairs change over all."""
-    from isotrope.cli.output import console
-    from isotrope.cli.tables import Column, print_table
-
     out = console()
     first = found.scores[0]
     fitted = describe_fit_texts((score.fitted_on for score in found.scores), "each set's own sentences")
     changes = {(d.set, d.repair): d for d in found.differences if d.metric == "spearman"}
     repairs = list(dict.fromkeys(score.repair for score in found.scores))
     out.print(f"{first.model}, layers {first.layers}, pooling {first.pooling}", style="bold")
-    out.print(f"Spearman × 100 of cosines, {_SCORING[found.protocol]}{fitted}.", style="dim", soft_wrap=True)
+    out.print(f"Spearman × 100 of cosines, {_SCORING[found.protocol]}{fitted}.", style="dim")
     columns = [Column("set"), Column("pairs", right=True, rank=2), Column("no repair", right=True)]
     columns += [Column("95 % interval", right=True, rank=1), *(Column(name, right=True) for name in repairs[1:])]
     rows = []
@@ -101,11 +103,11 @@ def _show(found: StsEvaluation) -> None:
         rows.append(cells)
     print_table(out, columns, rows, ["bold" if cells[0] == found.scores[-1].set else None for cells in rows])
     if changes:
-        out.print(_describe_legend(found), style="dim", soft_wrap=True)
+        out.print(_describe_legend(found), style="dim")
     for repair in repairs[1:]:
-        out.print(describe_change(changes[found.scores[-1].set, repair]), soft_wrap=True)
+        out.print(describe_change(changes[found.scores[-1].set, repair]))
     for line in _describe_notes(found):
-        out.print(line, style="dim", soft_wrap=True)
+        out.print(line, style="dim")
 
 
 _SCORING = {

@@ -1,16 +1,12 @@
 """isotrope repair: fit, show, apply and export, one file each."""
 
-from __future__ import annotations
+from isotrope.cli.group import make_group
 
-import typer
+COMMANDS = {
+    "fit": "Fit a repair on rows in one pass, and save it in a folder.",
+    "show": "Show what a repair does: its gains, and every measure before and after it.",
+    "apply": "Apply a saved repair to rows, in their order and in constant memory, and write them.",
+    "export": "Write a linear repair for another library, which applies it without isotrope.",
+}
 
-from isotrope.cli.options import print_help
-from isotrope.cli.repair.apply import apply
-from isotrope.cli.repair.export import export
-from isotrope.cli.repair.fit import fit
-from isotrope.cli.repair.show import show
-
-repair = typer.Typer(name="repair", help="Fit a repair once, see what it does, apply it to any rows, take it anywhere.")
-for _command in (fit, show, apply, export):
-    repair.command()(_command)
-repair.callback(invoke_without_command=True)(print_help)
+repair = make_group("repair", COMMANDS, package=__name__)

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isotrope.cli.options import ENGINE, SPACE, Json, Rows, derive_options, make_space_options
-from isotrope.cli.space import open_space
+from isotrope.cli.output import console, print_json, print_problem
+from isotrope.cli.progress import Bar
+from isotrope.cli.terminal import describe_engine
 from isotrope.engines.engine import Engine
+from isotrope.errors import InputError
 from isotrope.sources.input import Input
 
 if TYPE_CHECKING:
@@ -47,13 +50,8 @@ def apply(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Apply a saved repair to rows, in their order and in constant memory, and write them.
-
-    float32 stays float32. What is written is there whole or not at all, and nothing is written over.
-    """
-    from isotrope.cli.output import console, print_json, print_problem
-    from isotrope.cli.progress import Bar
-    from isotrope.cli.terminal import describe_engine
+    """float32 stays float32. What is written is there whole or not at all, and nothing is written over."""
+    from isotrope.cli.inputs import open_space
     from isotrope.repairs import apply_to_file, apply_to_store, load_repair
     from isotrope.repairs.unit_length import check_way
     from isotrope.storage.files import remove_leftovers_of
@@ -104,16 +102,13 @@ def apply(
         return
     for note in notes:
         print_problem(f"{note}.")
-    console().print(
-        f"{rows:,} rows of {fitted.map_.columns} columns in {where}, repaired by {fitted!r}.", soft_wrap=True
-    )
+    console().print(f"{rows:,} rows of {fitted.map_.columns} columns in {where}, repaired by {fitted!r}.")
     for line in describe_engine(engine_used, {}):
-        console().print(line, style="dim", soft_wrap=True)
+        console().print(line, style="dim")
 
 
 def _check_output(output: str, column: str | None, engine: Engine) -> Address | None:
-    """Refuse an output that cannot be written; returns its address where it is in a store."""
-    from isotrope.errors import InputError
+    """Raise an error for an output that cannot be written; returns its address where it is in a store."""
     from isotrope.sources.vectors.stores.address import parse
     from isotrope.storage.row_files import refuse_target
 
@@ -131,8 +126,6 @@ def _check_output(output: str, column: str | None, engine: Engine) -> Address | 
 
 def check_same_store(source: Source, target: Address) -> Store:
     """The store that rows are from, where repaired ones can go back to."""
-    from isotrope.errors import InputError
-
     store = source.store
     if store is None or store.address.kind != target.kind:
         raise InputError(

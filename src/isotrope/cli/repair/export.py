@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from isotrope.cli.options import Json
+from isotrope.cli.output import console, print_json
+from isotrope.cli.progress import print_warnings
 
 
 def export(
@@ -26,9 +28,6 @@ def export(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write a linear repair for another library, which applies it without isotrope."""
-    from isotrope.cli.output import console, print_json
-    from isotrope.cli.progress import print_warnings
     from isotrope.integrations import KINDS
     from isotrope.integrations import export as write
     from isotrope.repairs import load_repair
@@ -43,5 +42,5 @@ def export(
         print_json(document)
         return
     out = console()
-    out.print(f"{fitted!r} as {kind.what}, in {output}.", soft_wrap=True)
-    out.print(f"Read it by {kind.read.replace('path', repr(str(output)))}; it needs no isotrope.", soft_wrap=True)
+    out.print(f"{fitted!r} as {kind.what}, in {output}.")
+    out.print(f"Read it by {kind.read.replace('path', repr(str(output)))}; it needs no isotrope.")

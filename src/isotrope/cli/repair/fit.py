@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isotrope.cli.options import ENGINE, SPACE, Json, OptionGroup, derive_options, make_space_options
-from isotrope.cli.space import check_unused, find_run_layer, open_space
+from isotrope.cli.options import ENGINE, SPACE, Json, OptionGroup, check_new, derive_options, make_space_options
+from isotrope.cli.output import console, print_json
+from isotrope.cli.progress import Bar, print_warnings
+from isotrope.cli.repair.show import describe_fit, describe_repair, print_safety
+from isotrope.cli.terminal import describe_engine
 from isotrope.engines.engine import Engine
+from isotrope.errors import InputError
 from isotrope.options import find_changes, list_options, option
 from isotrope.sources.input import Input
 
@@ -62,12 +66,7 @@ def fit(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Fit a repair on rows in one pass, and save it in a folder."""
-    from isotrope.cli.output import console, print_json
-    from isotrope.cli.progress import Bar, print_warnings
-    from isotrope.cli.repair.facts import describe_fit, describe_repair, print_safety
-    from isotrope.cli.terminal import describe_engine
-    from isotrope.errors import StoreError
+    from isotrope.cli.inputs import check_unused, open_space
     from isotrope.runs.run import Run
     from isotrope.storage.files import remove_leftovers_of
     from isotrope.storage.locks import reserve_path
@@ -76,8 +75,7 @@ def fit(
     fit_rows = fitted.fit if not normalize or "normalize" in fitted.get_params() else fitted.fit_unit_rows
     where: dict[str, Any] = {"name": "local"}
     read: dict[str, Any] = {}
-    if output.exists():
-        raise StoreError(f"{str(output)!r} is there already, and is never written over; give a new folder with -o.")
+    check_new(output, "folder")
     with reserve_path(output):
         remove_leftovers_of(output)
         if input is not None and Run(input).finished:
@@ -103,23 +101,22 @@ def fit(
     )
     print_safety(out, fitted)
     for line in describe_engine(where, read):
-        out.print(line, style="dim", soft_wrap=True)
+        out.print(line, style="dim")
     out.print(f"Saved in {output}/: isotrope repair show {output} says what it does.")
 
 
 def make_repair(name: str, options: Mapping[str, Any]) -> Repair:
-    """Make the repair of that name; an option that has no effect on it is refused.
+    """Make the repair of that name; an option that has no effect on it is an error.
 
     >>> make_repair("softdecay", {"alpha": -0.4})
     SoftDecay(alpha=-0.4)
     """
-    from isotrope.errors import InputError
     from isotrope.repairs import REPAIRS
 
     kind = REPAIRS.get(name)
     known = kind().get_params()
     names = {asked: _NAMES.get(asked, (asked,)) for asked in list_options(Parameters)}
-    sets = {asked: next((p for p in some if p in known), None) for asked, some in names.items()}
+    sets = {asked: next((p for p in possible if p in known), None) for asked, possible in names.items()}
     parameters = {}
     for asked, value in options.items():
         parameter = sets[asked]
@@ -141,7 +138,7 @@ def _fit_on_run(fitted: Repair, fit_rows: Callable[[Any], Repair], folder: str, 
 
     fit_rows: the method of the repair that does it.
     """
-    from isotrope.errors import InputError
+    from isotrope.cli.inputs import find_run_layer
     from isotrope.repairs import saved_summary
     from isotrope.repairs.linear import LinearRepair
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from isotrope.cli.options import SPACE, Json, derive_options, make_space_options
-from isotrope.cli.space import check_unused, find_run_layer, open_space
+from isotrope.cli.output import console, print_json
+from isotrope.cli.progress import Bar
+from isotrope.cli.tables import Column, print_table
+from isotrope.cli.terminal import choose_bar_width, format_bar, format_fixed, format_number
 from isotrope.sources.input import Input
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from isotrope.repairs import Repair
     from isotrope.repairs.effects.before_after import BeforeAfter
 
@@ -42,10 +49,7 @@ def show(
     reading: Annotated[Input, make_space_options(SPACE)],
     json: Json = False,
 ) -> None:
-    """Show what a repair does: its gains, and every measure before and after it."""
-    from isotrope.cli.output import print_json
-    from isotrope.cli.progress import Bar
-    from isotrope.cli.repair.facts import describe_repair
+    from isotrope.cli.inputs import check_unused, find_run_layer, open_space
     from isotrope.repairs import Affine, load_repair, saved_summary
     from isotrope.repairs.effects.before_after import before_after
     from isotrope.runs.run import Run
@@ -85,15 +89,11 @@ def _describe_spectrum(fitted: Repair) -> dict[str, Any]:
 
 
 def _print(fitted: Repair, table: BeforeAfter | None, folder: Path) -> None:
-    from rich.text import Text
-
-    from isotrope.cli.output import console
-    from isotrope.cli.repair.facts import describe_fit, print_safety
 
     out = console()
     title = Text.assemble((repr(fitted), "bold"), f"  {fitted.map_.width} to {fitted.map_.columns} columns")
     out.print(title)
-    out.print(describe_fit(fitted.fitted_on_), style="dim", soft_wrap=True)
+    out.print(describe_fit(fitted.fitted_on_), style="dim")
     print_safety(out, fitted)
     if spectrum := _describe_spectrum(fitted):
         _print_gains(out, spectrum["spectrum"], spectrum["gains"])
@@ -121,11 +121,8 @@ def select_directions(count: int, lines: int = _LINES) -> list[int]:
     return sorted(set(places))
 
 
-def _print_gains(out: Any, spectrum: list[float], gains: list[float]) -> None:
+def _print_gains(out: Console, spectrum: list[float], gains: list[float]) -> None:
     """A line for some directions: strength before, gain, strength after, both drawn to one scale each."""
-    from isotrope.cli.tables import Column, print_table
-    from isotrope.cli.terminal import choose_bar_width, format_bar, format_number
-
     after = [strength * gain for strength, gain in zip(spectrum, gains, strict=True)]
     largest, largest_after = (max(map(abs, values), default=0.0) or 1.0 for values in (spectrum, after))
     columns = [Column("direction", right=True), Column("strength", rank=1), Column("gain", right=True), Column("after")]
@@ -138,9 +135,7 @@ def _print_gains(out: Any, spectrum: list[float], gains: list[float]) -> None:
     print_table(out, columns, rows)
 
 
-def _print_changes(out: Any, found: BeforeAfter) -> None:
-    from isotrope.cli.tables import Column, print_table
-    from isotrope.cli.terminal import format_number
+def _print_changes(out: Console, found: BeforeAfter) -> None:
 
     columns = [Column("measure", wraps=24), Column("before", right=True), Column("after", right=True)]
     columns += [Column("better", rank=1), Column("how", wraps=16, rank=2)]
@@ -155,12 +150,10 @@ def _print_changes(out: Any, found: BeforeAfter) -> None:
     print_table(out, columns, rows)
     if without := [c for c in found.changes if math.isnan(c.before) and math.isnan(c.after)]:
         reasons = ", ".join(dict.fromkeys(f"{c.measure} ({c.reason})" for c in without))
-        out.print(f"without a value: {reasons}", style="dim", soft_wrap=True)
+        out.print(f"without a value: {reasons}", style="dim")
 
 
-def _print_cutoffs(out: Any, found: BeforeAfter) -> None:
-    from isotrope.cli.tables import Column, print_table
-    from isotrope.cli.terminal import format_fixed
+def _print_cutoffs(out: Console, found: BeforeAfter) -> None:
 
     titles = ("old cosine cut-off", "becomes", "pairs above", "of which the same pairs")
     rows = []
@@ -171,3 +164,58 @@ def _print_cutoffs(out: Any, found: BeforeAfter) -> None:
     print_table(out, [Column(title, right=True) for title in titles], rows)
     if found.cutoffs:
         out.print(f"from {found.cutoffs[0].pairs:,} pairs of sampled rows, seed {found.seed}", style="dim")
+
+
+def print_safety(out: Console, fitted: Repair) -> None:
+    """Print what a repair does to lengths, how searches survive rounding, and what is risky, a line each."""
+    from isotrope.repairs import find_risks
+
+    words = {"input": "before the repair", "output": "after the repair", "both": "before and after the repair"}
+    if fitted.normalizes_ in words:
+        out.print(f"Rows are divided by their length {words[fitted.normalizes_]}.")
+    if fitted.query_rounding_ is not None:
+        out.print(str(fitted.query_rounding_))
+    for risk in find_risks(fitted):
+        out.print(f"Note: {risk}")
+
+
+def describe_repair(fitted: Repair) -> dict[str, Any]:
+    """Describe a fitted repair as plain data."""
+    from isotrope.repairs import Gains, find_risks
+    from isotrope.repairs.linear import LinearRepair
+
+    rounding = fitted.query_rounding_
+    return {
+        "repair": fitted.name,
+        "parameters": fitted.get_params(),
+        "width": fitted.map_.width,
+        "columns": fitted.map_.columns,
+        "fitted_on": fitted.fitted_on_,
+        "normalize": fitted.normalizes_,
+        "query_rounding": None if rounding is None else rounding.to_dict(),
+        "gain_summary": Gains.of(fitted).to_dict() if isinstance(fitted, LinearRepair) else None,
+        "risks": find_risks(fitted),
+    }
+
+
+def describe_fit(fitted_on: Mapping[str, Any]) -> str:
+    """Describe in words what a repair was fitted on.
+
+    >>> describe_fit({"rows": 5, "zero_rows": 2, "sources": [{"model": "bert", "pooling": "mean", "layers": [6]}]})
+    'fitted on 5 rows (2 of zeros left out) of bert, layer 6, pooling mean'
+    """
+    words = f"fitted on {fitted_on['rows']:,} rows"
+    left_out = {"of zeros": fitted_on.get("zero_rows"), "not finite": fitted_on.get("nonfinite_rows")}
+    if any(left_out.values()):
+        words += f" ({', '.join(f'{n:,} {what}' for what, n in left_out.items() if n)} left out)"
+    return words + "".join(f" of {_describe_source(source)}" for source in fitted_on.get("sources", []))
+
+
+def _describe_source(source: Mapping[str, Any]) -> str:
+    if source.get("model") is None:
+        return ", ".join(str(file.get("path", file)) for file in source.get("files", [])[:3]) or "vectors"
+    over = f" over {source['corpus']['name']}" if "corpus" in source else ""
+    layers = ", ".join(map(str, source.get("layers", [])))
+    return f"{source['model']}{over}, layer {layers}, " + (
+        f"pooling {source['pooling']}" if source.get("pooling") else "tokens as rows"
+    )

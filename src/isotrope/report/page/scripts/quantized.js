@@ -1,8 +1,8 @@
 // How the rows fill the cells of an additive and of a product quantizer.
 function quantizedSection() {
   const names = measured().filter((name) => about(name).group === "quantized");
+  if (!names.length) return null;
   const lead = "Rows are sorted into the cells of trained quantizers; how evenly the cells fill tells of clumps that mean and covariance cannot see.";
-  if (!names.length) return section("quantized", "Quantized cells", "These measures take longer and were not asked for; isotrope scan --measures all, or quantized, takes them.");
   const cut = (name) => name.replace(/_(additive|product)(_\d+x\d+)?$/, "");
   const kinds = [...new Set(names.map(cut))];
   const rows = () => names.map((name) => ({ name, ...about(name), ...reading(RUNS[0], name, state.layer) }));

@@ -15,5 +15,7 @@ function readingsPanel() {
     ],
   });
   when(["layer"], table.update);
-  return h("figure", { class: "panel apart", "aria-label": "All readings of the layer" }, h("header", {}, h("h3", {}, "All readings")), table);
+  const quantized = names.some((name) => about(name).group === "quantized");
+  const more = quantized ? null : h("p", { class: "note" }, "Measures of quantized cells take longer and were not asked for; isotrope scan --measures all, or quantized, takes them.");
+  return h("figure", { class: "panel apart", "aria-label": "All readings of the layer" }, h("header", {}, h("h3", {}, "All readings")), table, more);
 }

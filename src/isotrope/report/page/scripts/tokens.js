@@ -1,8 +1,7 @@
 // The table of token types: how often, how long, how much they vary with context.
 function tokensSection() {
   const run = RUNS[0];
-  if (VECTORS) return null;
-  if (!run.tokens) return section("tokens", "Token types", "These rows are not tokens of a text, so there is no table of token types.");
+  if (!run.tokens) return null;
   const rows = () => {
     const own = run.tokens.layers[label()];
     if (!own) return [];

@@ -1,0 +1,103 @@
+"""What evaluations without training have in common: the call, the file of the result, and its words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isotrope.cli.options import check_new, parse_names
+from isotrope.cli.output import echo, print_json
+from isotrope.cli.progress import Bar, print_warnings
+from isotrope.errors import StoreError
+
+if TYPE_CHECKING:
+    from isotrope.evaluation.result import PointDifference
+
+_ENDINGS = (".json", ".csv")
+
+
+def run_evaluation(
+    evaluate: Callable[..., Any],
+    show: Callable[[Any], None],
+    *,
+    repair: str,
+    output: Path | None,
+    json: bool,
+    **options: Any,
+) -> None:
+    """Evaluate, write the result, whole or not at all, and print it.
+
+    Args:
+        evaluate: Computes the result.
+        show: Prints the result for people.
+        repair: The repairs, with commas between.
+        output: The file to write, JSON with everything or CSV with the scores; None for no file.
+        json: Whether to print JSON instead.
+        options: Further arguments of `evaluate`.
+    """
+    check_result_file(output)
+    with Bar(quiet=json) as bar, print_warnings():
+        found = evaluate(repairs=parse_names(repair), **options, progress=bar)
+    if output is not None:
+        _write(found, output)
+    if json:
+        print_json(found.to_dict())
+        return
+    show(found)
+    if output is not None:
+        echo(f"\nWritten to {output}.")
+
+
+def check_result_file(path: Path | None) -> None:
+    """Raise an error for a file that cannot be written, before anything is computed."""
+    if path is None:
+        return
+    if path.suffix.lower() not in _ENDINGS:
+        raise StoreError(f"cannot write {str(path)!r}; give a file that ends in {' or '.join(_ENDINGS)}.")
+    check_new(path, "file")
+    if not path.absolute().parent.is_dir():
+        raise StoreError(f"there is no folder {str(path.parent)!r} to write {path.name} in; make it first.")
+
+
+def _write(found: Any, path: Path) -> None:
+    from isotrope.formats.printable import format_csv
+    from isotrope.storage.files import write_text
+
+    write_text(path, found.to_json() + "\n" if path.suffix.lower() == ".json" else format_csv(found.to_frame()))
+
+
+def format_points(value: float, *, sign: bool = False) -> str:
+    """Points with two decimals, a dash where there are none."""
+    if not math.isfinite(value):
+        return "-"
+    return f"{value:+.2f}" if sign else f"{value:.2f}"
+
+
+def format_change(change: PointDifference) -> str:
+    """A difference beside a score, with a star where it is significant."""
+    return f"({format_points(change.difference, sign=True)}{'*' if change.significant else ''})"
+
+
+def describe_fit_texts(texts: Iterable[str | None], own: str) -> str:
+    """On which texts repairs were fitted, nothing where there is none. own: what the set's own texts are.
+
+    >>> describe_fit_texts([None, "own"], "the documents")
+    '; repairs fitted on the documents'
+    """
+    words = sorted({own if text == "own" else text for text in texts if text is not None})
+    return f"; repairs fitted on {', '.join(words)}" if words else ""
+
+
+def describe_change(change: PointDifference) -> str:
+    """What a repair changes, in a sentence."""
+    where = "over all sets" if change.set == "mean" else f"on {change.set}"
+    if change.reason is not None:
+        return f"{change.repair}: no result {where}, because {change.reason}."
+    words = "no difference beyond chance"
+    if change.significant:
+        words = "better than no repair" if change.difference > 0 else "worse than no repair"
+    interval = f"{format_points(change.low, sign=True)} to {format_points(change.high, sign=True)}"
+    p = f"p {change.p:.2g}, corrected {change.p_corrected:.2g}"
+    return f"{change.repair}: {words} {where}: {format_points(change.difference, sign=True)} points ({interval}; {p})."
