@@ -20,7 +20,7 @@ from isotrope.engines.ray.replica import merge
 from isotrope.engines.ray.source import _AHEAD, _HELD
 from isotrope.engines.ray.workers import _MERGED
 from isotrope.sources.batch import Batch, Rows
-from isotrope.sources.shards import batches_per_shard
+from isotrope.sources.source import batches_per_shard
 from isotrope.sources.vectors.source import _SHARD_BATCHES, default_rows
 from isotrope.statistics import Collection, Moments, Sample, Summary, TokenStatistics, Wanted, block
 

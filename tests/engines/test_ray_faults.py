@@ -21,7 +21,7 @@ import isotrope
 from isotrope.engines.engine import Engine
 from isotrope.engines.ray import workers as engine
 from isotrope.errors import InputError
-from isotrope.runs import checkpoint as checkpoints
+from isotrope.runs import checkpoints
 from isotrope.runs.run import Run
 from isotrope.sources.input import Input
 from isotrope.statistics import Collection
@@ -93,7 +93,7 @@ def test_what_kills_every_worker_does_not_go_on_for_ever(monkeypatch: pytest.Mon
 #: A scan whose process kills itself when it has written its second checkpoint.
 KILLED = """
 import os, signal, sys
-from isotrope.runs import checkpoint as checkpoints
+from isotrope.runs import checkpoints
 import isotrope
 
 written = checkpoints.save_checkpoint

@@ -13,8 +13,7 @@ from isotrope.engines.ray.replica import merge
 from isotrope.engines.ray.source import _reduce_shard
 from isotrope.sources.batch import Batch
 from isotrope.sources.input import Input
-from isotrope.sources.shards import batches_per_shard
-from isotrope.sources.source import Source
+from isotrope.sources.source import Source, batches_per_shard
 from isotrope.statistics import Collection, Wanted
 from testkit.media_models import save_image_model, save_sound_model
 from testkit.models import save_model, texts

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
     from isotrope.findings import Findings
-    from isotrope.runs.alignment import Alignment
-    from isotrope.runs.comparison import Change
+    from isotrope.runs.comparison import Alignment, Change
 
 
 def compare(
@@ -52,7 +51,7 @@ def compare(
                 {"run": str(folder), **asdict(some.alignment)} for folder, some in zip(runs[1:], whole, strict=True)
             ],
             "changes": [
-                {"run": str(folder), **_describe(c)} for folder, some in zip(runs[1:], pairs, strict=True) for c in some
+                {"run": str(folder), **c.describe()} for folder, some in zip(runs[1:], pairs, strict=True) for c in some
             ],
         }
         print_json(document)
@@ -88,20 +87,6 @@ def _select_changes(changes: list[Change], first: Findings, measures: str | None
     if not changes:
         raise InputError("the runs share no reading of these measures and layers; leave out --measures or --layers.")
     return changes
-
-
-def _describe(c: Change) -> dict[str, Any]:
-    return {
-        "layer": c.layer,
-        "other_layer": c.other_layer,
-        "measure": c.measure,
-        "group": c.group,
-        "before": c.before,
-        "after": c.after,
-        "difference": c.difference,
-        "beyond": c.beyond,
-        "note": c.note,
-    }
 
 
 def _show(title: str, first: Findings, other: Findings, changes: list[Change], alignment: Alignment) -> None:

@@ -66,9 +66,9 @@ class Engine:
         if self.engine == "local":
             yield reading.open()
         else:
-            from isotrope.sources.vectors.unreadable_files import SKIP_UNOPENED, refuse_choice
+            from isotrope.sources.vectors.unreadable_files import SKIP_UNOPENED, check_bad_files
 
-            refuse_choice(reading.bad_files)
+            check_bad_files(reading.bad_files)
             skip = reading.bad_files == "skip"
             with self._workers(skip=skip) as workers:
                 yield workers.open(replace(reading, bad_files=SKIP_UNOPENED) if skip else reading)

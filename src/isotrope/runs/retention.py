@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.layers import Layer
 from isotrope.statistics import Collection, Summary
 from isotrope.statistics.token_tables import TokenTables
+
+Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
 
 #: none: findings, tables and the report only. summary: what later commands read, compact. all: exact, can be merged.
 KEEP = ("none", "summary", "all")
@@ -65,9 +69,9 @@ class StatisticFiles(NamedTuple):
         keep: How much of the statistics this is, "summary" or "all".
     """
 
-    arrays: dict[str, dict[str, NDArray[Any]]]
-    contents: dict[str, tuple[str | None, Layer]]
-    keep: str
+    arrays: Mapping[str, Arrays]
+    contents: Mapping[str, tuple[str | None, Layer]]
+    keep: str = "all"
 
 
 def select_statistics(collection: Collection, keep: str) -> StatisticFiles:
@@ -78,8 +82,7 @@ def select_statistics(collection: Collection, keep: str) -> StatisticFiles:
     if keep == "all":
         return StatisticFiles(exact_arrays(collection), name_files(collection), keep)
     layers = {f"layer_{layer}": (None, layer) for _, layer in collection.summaries}
-    arrays = compact_arrays(collection)
-    return StatisticFiles(arrays, {name: layers[name] for name in arrays}, "summary")
+    return StatisticFiles(compact_arrays(collection), layers, "summary")
 
 
 def name_files(collection: Collection) -> dict[str, tuple[str | None, Layer]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from isotrope.layers import Layer
 from isotrope.measures.sequence_spectrum import GRID, mean_cdf
-from isotrope.sources.groups import shorten_label
+from isotrope.sources.batch import shorten_label
 from isotrope.sources.source import Source
 from isotrope.statistics import Collection, Moments
 

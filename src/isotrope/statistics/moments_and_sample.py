@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isotrope.sources.batch import Batch
-from isotrope.sources.reduction import Reduction
+from isotrope.sources.source import Reduction
 from isotrope.statistics.moments import Moments
 from isotrope.statistics.sample import Sample
 from isotrope.statistics.usable_rows import block

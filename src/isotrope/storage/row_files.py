@@ -49,7 +49,7 @@ class Columns:
         return [name for name in self.schema.names if name != self.vectors]
 
 
-def refuse_target(path: Path) -> None:
+def check_target(path: Path) -> None:
     """Refuse a file that is there already, has no folder to be in, or whose ending names no format that is written."""
     if path.suffix.lower() not in _WRITERS:
         raise InputError(f"{str(path)!r} ends in {path.suffix!r}, expected {', '.join(_WRITERS)}: name the file so.")
@@ -72,7 +72,7 @@ def write_rows(path: Path, pieces: Pieces, columns: Columns | None = None) -> in
     ...     count, np.load(Path(folder) / "rows.npy").shape
     (3, (3, 3))
     """
-    refuse_target(path)
+    check_target(path)
     rest = iter(pieces)
     first = next(rest, None)
     if first is None:

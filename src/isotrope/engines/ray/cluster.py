@@ -54,7 +54,7 @@ def _start(ray: Any, address: str, workers: int | None) -> None:
         failure = _start_ray(ray, options)
         what = "Ray cannot be started here"
     else:
-        _refuse_silent(address)
+        _check_answers(address)
         failures: list[str | None] = []
         thread = threading.Thread(target=lambda: failures.append(_start_ray(ray, options)), daemon=True)
         thread.start()
@@ -77,7 +77,7 @@ def _start_ray(ray: Any, options: dict[str, Any]) -> str | None:
     return None
 
 
-def _refuse_silent(address: str) -> None:
+def _check_answers(address: str) -> None:
     host, _, port = address.partition("://")[2 if "://" in address else 0].rpartition(":")
     if not host or not port.isdigit():
         if address != "auto":

@@ -13,8 +13,7 @@ from isotrope.compute.threads import limit_threads
 from isotrope.errors import InputError, IsotropeError
 from isotrope.sources.batch import Batch
 from isotrope.sources.input import Input
-from isotrope.sources.reduction import Reduction
-from isotrope.sources.source import Source
+from isotrope.sources.source import Reduction, Source
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Reduction)

@@ -16,8 +16,7 @@ from isotrope.engines.ray.merge_tree import Tree, levels
 from isotrope.engines.ray.replica import Given, Made, merge_bars, name_shard
 from isotrope.layers import Layer
 from isotrope.sources.batch import Batch
-from isotrope.sources.reduction import Reduction
-from isotrope.sources.source import Source
+from isotrope.sources.source import Reduction, Source
 
 if TYPE_CHECKING:
     from isotrope.engines.ray.workers import Workers

@@ -28,8 +28,8 @@ from isotrope.sources.corpora.lines import (
     stream_blocks,
 )
 from isotrope.sources.vectors.remote import describe_url, download, is_url
+from isotrope.storage.files import PIPE, check_regular, special_kind
 from isotrope.storage.provenance import describe_file
-from isotrope.storage.regular_files import PIPE, check_regular, special_kind
 
 MANUAL = "python-manual"
 #: The files that `save_to_disk` leaves in the folder of a dataset, and of a dataset with splits.

@@ -44,11 +44,11 @@ def short_lines(stream: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[bytes]
     number = 0
     while line := stream.readline(LONGEST + 1):
         number += 1
-        _refuse_long(line, number, name)
+        _check_length(line, number, name)
         yield line
 
 
-def _refuse_long(line: bytes, number: int, name: str) -> None:
+def _check_length(line: bytes, number: int, name: str) -> None:
     if len(line) > LONGEST:
         raise InputError(
             f"line {number} of {name} is longer than {LONGEST >> 20:,} MiB, which is no text; "
@@ -64,7 +64,7 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]
     """
     offset = 0
     for number, line in enumerate(lines, 1):
-        _refuse_binary(line, name, f"line {number}")
+        _check_text(line, name, f"line {number}")
         start = len(codecs.BOM_UTF8) if number == 1 and line.startswith(codecs.BOM_UTF8) else 0
         try:
             text = line[start:].decode()
@@ -77,7 +77,7 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]
         offset += len(line)
 
 
-def _refuse_binary(data: bytes, name: str, where: str) -> None:
+def _check_text(data: bytes, name: str, where: str) -> None:
     if b"\0" in data:
         raise InputError(
             f"{name} is binary or UTF-16, not UTF-8 text (NUL byte in {where}); "
@@ -163,7 +163,7 @@ def spool_blocks(blocks: Iterable[bytes], name: str) -> tuple[IO[bytes], dict[st
     spool = tempfile.SpooledTemporaryFile(max_size=2**26)  # noqa: SIM115 - lives as long as the corpus
     digest = hashlib.sha256()
     for block in blocks:
-        _refuse_binary(block, name, f"the {len(block):,} bytes from byte {spool.tell():,} on")
+        _check_text(block, name, f"the {len(block):,} bytes from byte {spool.tell():,} on")
         spool.write(block)
         digest.update(block)
     return spool, {"bytes": spool.tell(), "sha256": digest.hexdigest()}
@@ -176,7 +176,7 @@ def read_spooled_lines(spool: IO[bytes], name: str) -> Iterator[bytes]:
         if not (line := spool.readline(LONGEST + 1)):
             return
         number += 1
-        _refuse_long(line, number, name)
+        _check_length(line, number, name)
         place = spool.tell()
         yield line
 

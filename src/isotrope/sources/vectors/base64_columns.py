@@ -45,13 +45,13 @@ def decode_rows(name: str, row: int, texts: Any, width: int | None = None) -> ND
 
 def _numbers(name: str, row: int, text: str | None) -> NDArray[np.float32]:
     try:
-        held = base64.b64decode(text or "", validate=True)
+        data = base64.b64decode(text or "", validate=True)
     except (binascii.Error, ValueError):
-        held = b""
-    if not held or len(held) % 4:
+        data = b""
+    if not data or len(data) % 4:
         shown = "null" if text is None else repr(text[:40])
         raise InputError(
             f"row {row} of {name} (counted from 0) is {shown}, expected base64 of float32 numbers: "
             "choose another column, or store each vector as a list."
         )
-    return np.frombuffer(held, "<f4").astype(np.float32, copy=False)
+    return np.frombuffer(data, "<f4").astype(np.float32, copy=False)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, MissingExtra
-from isotrope.sources.vectors.array_files import npy_header, refuse_names
+from isotrope.sources.vectors.array_files import check_no_names, npy_header
 from isotrope.sources.vectors.row_blocks import PICKLED, Block, BlockEntry, dtype_label, entry_block, readable
 from isotrope.sources.vectors.stores.address import begins_as_address
 from isotrope.storage.redaction import mask_secrets
@@ -107,7 +107,7 @@ class RemoteFile:
 
 
 def _npy(shown: str, system: Any, path: str, column: str | None, group_by: str | None) -> Block:
-    refuse_names(f"{shown} is a .npy file, which", column, group_by)
+    check_no_names(f"{shown} is a .npy file, which", column, group_by)
     with system.open(path, "rb") as file:
         shape, fortran, dtype = npy_header(file)
         offset = file.tell()

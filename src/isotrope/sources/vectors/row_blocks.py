@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, IsotropeError
-from isotrope.sources.groups import Groups
+from isotrope.sources.batch import Groups
 from isotrope.storage.row_files import Columns
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.sources.groups import Groups, shorten_label
+from isotrope.sources.batch import Groups, shorten_label
 from isotrope.sources.vectors.base64_columns import DTYPE, FIELD, decode_rows, is_text
 from isotrope.sources.vectors.other_columns import table_columns
 from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix, listing, pick

@@ -17,17 +17,17 @@ _LONGEST, _ROOM = 600, 512 << 20
 _TOO_MUCH = 3
 
 
-def refuse_fatal(path: str, read: Callable[[], object], seconds: float = 0.0) -> None:
+def check_safe_to_read(path: str, read: Callable[[], object], seconds: float = 0.0) -> None:
     """Refuse a file whose reading kills the process that tries it; an ordinary error is left to who reads it next.
 
     The try is a copy of this process (fork), which takes milliseconds, so that it is made where the system has one.
     seconds: of a processor's time that reading may take, for libraries that go round in circles; 0 for any.
 
-    >>> refuse_fatal("whole.faiss", lambda: None)
-    >>> refuse_fatal("boasting.faiss", lambda: bytes(1 << 40))
+    >>> check_safe_to_read("whole.faiss", lambda: None)
+    >>> check_safe_to_read("boasting.faiss", lambda: bytes(1 << 40))
     Traceback (most recent call last):
     isotrope.errors.InputError: boasting.faiss asks for far more memory than its size explains; write the file again.
-    >>> refuse_fatal("cut.faiss", lambda: os.kill(os.getpid(), signal.SIGSEGV))
+    >>> check_safe_to_read("cut.faiss", lambda: os.kill(os.getpid(), signal.SIGSEGV))
     Traceback (most recent call last):
     isotrope.errors.InputError: cut.faiss is damaged or cut short (SIGSEGV while it was read); write the file again.
     """

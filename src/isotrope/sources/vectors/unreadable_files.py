@@ -16,7 +16,7 @@ SKIP_UNOPENED = "skip what cannot be opened"
 _ROWS = 1024
 
 
-def refuse_choice(bad_files: str) -> None:
+def check_bad_files(bad_files: str) -> None:
     """Refuse what is neither of the two."""
     if bad_files not in (*CHOICES, SKIP_UNOPENED):
         raise InputError(f"there is no way {bad_files!r} with bad files; say {' or '.join(CHOICES)}.")

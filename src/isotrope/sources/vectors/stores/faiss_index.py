@@ -12,15 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, StoreError
-from isotrope.sources.vectors.array_files import refuse_names
+from isotrope.sources.vectors.array_files import check_no_names
 from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix
 from isotrope.sources.vectors.stores.address import Address
 from isotrope.sources.vectors.stores.store import Records, name_store_in_errors, package
-from isotrope.sources.vectors.trial_process import refuse_fatal
-from isotrope.storage.files import remove_leftovers_of, write_atomically
+from isotrope.sources.vectors.trial_process import check_safe_to_read
+from isotrope.storage.files import check_regular, remove_leftovers_of, write_atomically
 from isotrope.storage.locks import reserve_path
 from isotrope.storage.provenance import describe_file
-from isotrope.storage.regular_files import check_regular
 
 #: Kinds of index that give their vectors back as they were, and kinds that give back what their codes stand for.
 #: Others are refused: asked for vectors, faiss ends the whole process on some of them.
@@ -119,13 +118,13 @@ def _write_heads(file: IO[bytes], heads: list[bytes], rows: int, width: int) -> 
 def open_faiss(address: Address, column: str | None, group_by: str | None) -> FaissVectors:
     """The vectors of an index file."""
     path = Path(address.place)
-    refuse_names(f"{path} is a faiss index, which", column, group_by)
+    check_no_names(f"{path} is a faiss index, which", column, group_by)
     check_regular(path)
     if not path.is_file():
         raise InputError(f"there is no file {path}, expected a faiss index; check the path.")
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty (0 bytes), expected a faiss index; write the file again.")
-    refuse_fatal(address.place, lambda: _read(address.place))
+    check_safe_to_read(address.place, lambda: _read(address.place))
     opened = _open(address.place)
     rows, width = int(opened.index.ntotal), int(opened.index.d)
     check_matrix(str(path), (rows, width), "float32")
@@ -170,13 +169,13 @@ def _open(path: str) -> _Opened:
         kind = f"{kind}({type(index).__name__})"
     inner = index
     if isinstance(index, faiss.IndexPreTransform):
-        _refuse_one_way(faiss, path, index)
+        _check_transforms(faiss, path, index)
         exact, inner = False, faiss.downcast_index(index.index)
     name = type(inner).__name__
     if name not in _EXACT | _APPROXIMATE:
         known = ", ".join(sorted(n.removeprefix("Index") for n in _EXACT | _APPROXIMATE))
         raise InputError(f"{path} is a faiss {kind} of {name}, which gives no vectors back; expected one of {known}.")
-    _refuse_damaged(faiss, path, index, inner, ids)
+    _check_row_counts(faiss, path, index, inner, ids)
     keys = _list_ids(faiss, path, inner) if isinstance(inner, faiss.IndexIVF) else None
     if keys is not None and ids is not None:
         raise InputError(f"{path} has ids of its own inside an {type(owner).__name__}, which cannot be told apart.")
@@ -208,7 +207,7 @@ def _list_ids(faiss: Any, path: str, index: Any) -> Ids | None:
     return None if plain else ids
 
 
-def _refuse_one_way(faiss: Any, path: str, index: Any) -> None:
+def _check_transforms(faiss: Any, path: str, index: Any) -> None:
     """Refuse transforms in front of an index that faiss cannot undo."""
     for i in range(index.chain.size()):
         step = faiss.downcast_VectorTransform(index.chain.at(i))
@@ -218,7 +217,7 @@ def _refuse_one_way(faiss: Any, path: str, index: Any) -> None:
             )
 
 
-def _refuse_damaged(faiss: Any, path: str, index: Any, inner: Any, ids: Ids | None) -> None:
+def _check_row_counts(faiss: Any, path: str, index: Any, inner: Any, ids: Ids | None) -> None:
     """Refuse numbers of rows that do not agree: faiss would read beyond what is there."""
     codes = faiss.downcast_index(inner.storage) if hasattr(inner, "storage") else inner
     rows = {int(i.ntotal) for i in (index, inner, codes)} | (set() if ids is None else {len(ids)})

@@ -19,11 +19,11 @@ from isotrope.sources.vectors.row_blocks import Block
 from isotrope.sources.vectors.stores.address import Address
 from isotrope.sources.vectors.stores.store import (
     Records,
+    check_not_empty,
+    check_unchanged,
     choose_name,
     name_store_in_errors,
     package,
-    refuse_changed,
-    refuse_empty,
 )
 from isotrope.sources.vectors.table_files import choose_column, column_block, list_matrix
 
@@ -149,7 +149,7 @@ def open_lancedb(address: Address, column: str | None, group_by: str | None) -> 
     column = choose_column(str(address), schema, column, group_by)
     left_out = table.count_rows(f"{_quote(column)} IS NULL")
     rows = table.count_rows() - left_out
-    refuse_empty(f"{address} [{column}]", rows, left_out)
+    check_not_empty(f"{address} [{column}]", rows, left_out)
     wanted = [column] if group_by is None else [column, group_by]
     asked = partial(_batches, address, name, version, wanted, rows, column if left_out else None)
     if group_by is not None:
@@ -175,7 +175,7 @@ def _batches(
         for batch in query.to_batches(size):
             yield row, batch
             row += batch.num_rows
-        refuse_changed(address, rows, row)
+        check_unchanged(address, rows, row)
 
 
 def _in_small_batches(batches: Any, start: int, size: int) -> Iterator[tuple[int, Any]]:

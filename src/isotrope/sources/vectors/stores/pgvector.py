@@ -11,11 +11,17 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from isotrope.errors import InputError
-from isotrope.sources.groups import HASH_DIGITS, LONGEST_LABEL, Groups
+from isotrope.sources.batch import HASH_DIGITS, LONGEST_LABEL, Groups
 from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix, listing, pick
 from isotrope.sources.vectors.stores.address import Address
 from isotrope.sources.vectors.stores.pgvector_format import DTYPES, keys_of, vectors_of
-from isotrope.sources.vectors.stores.store import Records, name_store_in_errors, package, refuse_changed, refuse_empty
+from isotrope.sources.vectors.stores.store import (
+    Records,
+    check_not_empty,
+    check_unchanged,
+    name_store_in_errors,
+    package,
+)
 
 if TYPE_CHECKING:
     from isotrope.sources.vectors.stores.pgvector_target import PgTarget
@@ -106,7 +112,7 @@ def open_pgvector(address: Address, column: str | None, group_by: str | None) ->
         )
         rows, every, state = server.execute(count).fetchone()
     name, left_out = f"{address} [{column}]", every - rows
-    refuse_empty(name, rows, left_out)
+    check_not_empty(name, rows, left_out)
     dtype = DTYPES[relation.columns[column]]
     width = relation.widths[column]
     if width < 1:  # a column that was declared without one: the first row tells, and all others must agree
@@ -159,7 +165,7 @@ def _rows(
                 row += len(found)
                 yield found
     if start < rows:
-        refuse_changed(address, rows, row)
+        check_unchanged(address, rows, row)
 
 
 def _short_label(column: Any) -> Any:

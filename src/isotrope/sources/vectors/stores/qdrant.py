@@ -15,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, StoreError
-from isotrope.sources.groups import Groups
+from isotrope.sources.batch import Groups
 from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix
 from isotrope.sources.vectors.stores.address import Address
 from isotrope.sources.vectors.stores.qdrant_folder import points_alone
 from isotrope.sources.vectors.stores.store import (
     Records,
+    check_not_empty,
+    check_unchanged,
     choose_name,
     name_store_in_errors,
     package,
-    refuse_changed,
-    refuse_empty,
 )
 
 #: Seconds that a request may take, and points and numbers that one carries at most: numbers of a few megabytes.
@@ -147,7 +147,7 @@ def open_qdrant(address: Address, column: str | None, group_by: str | None) -> Q
     name = f"{address} [{vector}]" if vector else str(address)
     if params.multivector_config is not None:
         raise InputError(f"{name} holds several vectors per point, expected one; pool them first.")
-    refuse_empty(name, rows, left_out)
+    check_not_empty(name, rows, left_out)
     dtype = params.datatype.value if params.datatype is not None else "float32"
     check_matrix(name, (rows, params.size), dtype)
     pieces = partial(_pieces, address, collection, vector, rows, _page(params.size), group_by)
@@ -209,7 +209,7 @@ def _pages(
                 yield points
             elif row == 0:
                 break
-        refuse_changed(address, rows, row)
+        check_unchanged(address, rows, row)
 
 
 def _matrix(points: list[Any], vector: str) -> NDArray[np.float32]:

@@ -94,7 +94,7 @@ def name_store_in_errors(address: Address, what: str = "read") -> Iterator[None]
         raise InputError(f"{address} cannot be {what} ({mask_secrets(reason)}).") from error
 
 
-def refuse_changed(address: Address, announced: int, found: int) -> None:
+def check_unchanged(address: Address, announced: int, found: int) -> None:
     """Refuse a store that has other rows than when it was opened: row numbers would mean other rows."""
     if found != announced:
         raise InputError(
@@ -116,7 +116,7 @@ def choose_name(address: Address, names: list[str], what: str) -> str:
     raise InputError(f"{address} names a {what} that is not there; there are {there}.")
 
 
-def refuse_empty(name: str, rows: int, left_out: int) -> None:
+def check_not_empty(name: str, rows: int, left_out: int) -> None:
     """Refuse a store without a single vector."""
     if not rows:
         without = f" with a vector, and {left_out:,} without" if left_out else ""
