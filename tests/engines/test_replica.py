@@ -56,7 +56,7 @@ def test_one_that_finds_other_files_refuses_and_opens_anew(ray: StandIn, tmp_pat
         np.save(tmp_path / f"{i}.npy", ROWS[:1000])
     reading = ray.put(Input(vectors=str(tmp_path), bad_files=SKIP_UNOPENED, batch_size=10))
     given = Given(1, reading)
-    given = given._replace(known=Replica().about(given)["known"])
+    given = given._replace(identity=Replica().about(given)["identity"])
     whole = (tmp_path / "1.npy").read_bytes()
     (tmp_path / "1.npy").write_bytes(b"unreadable for a moment")
     other = Replica()
