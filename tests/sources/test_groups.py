@@ -251,7 +251,7 @@ class TestGroups:
 
 
 def test_long_tokens_are_shortened_in_tables() -> None:
-    from isotrope.runs.tables import compute_tables
+    from isotrope.runs.retention import compute_tables
 
     class OfTokens:
         def token_names(self, tokens: Any) -> list[str]:

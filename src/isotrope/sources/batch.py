@@ -39,8 +39,9 @@ def shorten_label(label: str) -> str:
 class Groups:
     """The groups of n rows. Memory: eight bytes per row, and each label once.
 
-    codes: (n,) int64, the place of each row's label in `labels`. labels: distinct, of at most 200 characters each; some
-        may belong to no row.
+    Attributes:
+        codes: (n,) int64, the place of each row's label in `labels`.
+        labels: Distinct labels of at most 200 characters each; some may belong to no row.
 
     >>> groups = Groups.of(["b", "a", "b"])
     >>> groups.codes, groups[1:].tolist()

@@ -32,7 +32,10 @@ def levels(shards: int | None) -> int:
 class Tree(Generic[T]):
     """Parts added up as they come: four and four on each level, and four of the last level to the whole.
 
-    join: the sum of some. whole: what is there already; parts that are not in it yet are not in `whole`.
+    Args:
+        join: Adds up parts.
+        levels: Levels of sums before the whole.
+        whole: What is there already; parts that are still in a level are not in it.
 
     >>> tree = Tree(lambda *those: "(" + "".join(those) + ")", 2)
     >>> [tree.add(part) for part in "abcdefghijklmnopqr"].index(True)

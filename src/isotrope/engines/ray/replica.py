@@ -37,9 +37,13 @@ class Given(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What became of a shard. units: read (rows, texts). ended: whether it lies beyond the end of the input.
+    """What became of a shard.
 
-    life: of the worker that read it, another one after a restart. bad: why it was skipped, None where it was not.
+    Attributes:
+        units: How many were read (rows, texts).
+        ended: Whether it lies beyond the end of the input.
+        life: Of the worker that read it, another one after a restart.
+        bad: Why it was skipped, None where it was not.
     """
 
     units: int

@@ -182,8 +182,14 @@ class RaySource(Source):
     ) -> T:
         """The sum of what is made of the shards from number `first` on, added to what is there already.
 
-        onto: a reference to that; known: the bars of its samples; done: the units that it holds. keep: called with the
-        sum so far about every `every` seconds; going on from there gives the same sum.
+        Args:
+            make: What is made of the batches of a shard.
+            onto: A reference to what is there already.
+            known: The bars of its samples.
+            first: The first shard that it does not hold.
+            done: The units that it holds.
+            keep: Called with the sum so far about every `every` seconds; going on from there gives the same sum.
+            every: Seconds between these calls.
         """
         mergers, most = cycle(self._workers.mergers), _SUMS * len(self._workers.mergers)
         merging: deque[Any] = deque()
@@ -217,8 +223,12 @@ class RaySource(Source):
     ) -> Iterator[Any]:
         """References to what is made of each shard, in order.
 
-        bars: its only item is the bars of the sum so far. ahead: how many shards for each worker are started at most
-        before the first of them is done and handed out. done: units of the shards before.
+        Args:
+            make: What is made of the batches of a shard.
+            first: The number of the first shard.
+            bars: Its only item is the bars of the sum so far.
+            ahead: How many shards for each worker are started at most before the first of them is done.
+            done: Units of the shards before.
         """
         end = self._count
         how = self._ray.put(make)

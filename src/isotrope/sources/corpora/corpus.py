@@ -50,8 +50,11 @@ class Text:
 class Corpus:
     """Texts that can be read any number of times.
 
-    read: begins a new pass. facts: plain data for provenance. stream: true where a pass goes over a network.
-    skipped: how many null and empty texts the last whole pass left out, None before there was one.
+    Attributes:
+        read: Begins a new pass.
+        facts: Gives plain data for provenance.
+        stream: Whether a pass goes over a network.
+        skipped: How many null and empty texts the last whole pass left out, None before there was one.
 
     >>> corpus = open_corpus(["one", " ", "two"])
     >>> [text.text for text in corpus], corpus.count(), corpus.skipped

@@ -32,28 +32,24 @@ def file_lines(path: Path) -> Iterator[bytes]:
     opened = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with opened(path, "rb") as stream:
-            yield from short_lines(stream, str(path))
+            yield from short_lines(stream.readline, str(path))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path} is not a whole gzip file ({error}); pack it again or unpack it.") from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; check the path and its rights.") from error
 
 
-def short_lines(stream: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[bytes]:
+def short_lines(read_line: Callable[[int], bytes], name: str) -> Iterator[bytes]:
     """The lines of a stream; one that is too long to be a text is refused before it fills the memory."""
     number = 0
-    while line := stream.readline(LONGEST + 1):
+    while line := read_line(LONGEST + 1):
         number += 1
-        _check_length(line, number, name)
+        if len(line) > LONGEST:
+            raise InputError(
+                f"line {number} of {name} is longer than {LONGEST >> 20:,} MiB, which is no text; "
+                "check the file, or put each text into a line of its own."
+            )
         yield line
-
-
-def _check_length(line: bytes, number: int, name: str) -> None:
-    if len(line) > LONGEST:
-        raise InputError(
-            f"line {number} of {name} is longer than {LONGEST >> 20:,} MiB, which is no text; "
-            "check the file, or put each text into a line of its own."
-        )
 
 
 def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
@@ -170,15 +166,16 @@ def spool_blocks(blocks: Iterable[bytes], name: str) -> tuple[IO[bytes], dict[st
 
 
 def read_spooled_lines(spool: IO[bytes], name: str) -> Iterator[bytes]:
-    place = number = 0
-    while True:
+    place = 0
+
+    def read_line(most: int) -> bytes:
+        nonlocal place
         spool.seek(place)  # each time: another pass may be under way on the same file
-        if not (line := spool.readline(LONGEST + 1)):
-            return
-        number += 1
-        _check_length(line, number, name)
+        line = spool.readline(most)
         place = spool.tell()
-        yield line
+        return line
+
+    return short_lines(read_line, name)
 
 
 def manual_cells(group_by: str | None) -> Iterator[Cell]:

@@ -16,9 +16,8 @@ from isotrope.sources.batch import Batch, Groups, Rows
 from isotrope.sources.source import Source, batches_per_shard
 from isotrope.sources.vectors.archives import open_npz
 from isotrope.sources.vectors.array_files import check_no_names, open_hdf5, open_npy, open_safetensors
-from isotrope.sources.vectors.other_columns import join_columns
 from isotrope.sources.vectors.remote import describe_remote, is_url, list_remote_files, open_url
-from isotrope.sources.vectors.row_blocks import NARROW, Block, Piece, memory_block, readable
+from isotrope.sources.vectors.row_blocks import NARROW, Block, Piece, join_columns, memory_block, readable
 from isotrope.sources.vectors.stores.address import FAISS_ENDING, format_address, parse
 from isotrope.sources.vectors.stores.store import Store, open_store
 from isotrope.sources.vectors.table_files import open_ipc, open_parquet
