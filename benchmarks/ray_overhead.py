@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from isotrope.engines.ray.source import RaySource
-from isotrope.engines.ray.workers import Workers, ray_workers
+from isotrope.engines.ray.source import RaySource, Workers, ray_workers
 from isotrope.pipeline import resolve_measures
 from isotrope.sources.input import Input
 from isotrope.statistics import Collection

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from isotrope.engines.ray.merge_tree import FAN, Tree, levels
-from isotrope.engines.ray.replica import merge
+from isotrope.engines.ray.cluster import MERGED
+from isotrope.engines.ray.merge_tree import FAN, Tree, levels, merge
 from isotrope.engines.ray.source import _AHEAD, _HELD
-from isotrope.engines.ray.workers import _MERGED
 from isotrope.sources.batch import Batch, Rows
-from isotrope.sources.shards import batches_per_shard
+from isotrope.sources.source import batches_per_shard
 from isotrope.sources.vectors.source import _SHARD_BATCHES, default_rows
 from isotrope.statistics import Collection, Moments, Sample, Summary, TokenStatistics, Wanted, prepare_rows
 
@@ -210,7 +209,7 @@ a full sample is known, hardly more than its moments.
 
 Simulated: the engine's own driver, with a clock instead of a cluster. Every shard sends one state; a worker has
 {_HELD} shards at a time, and none is begun more than {_AHEAD} for each worker ahead of the first that is not done.
-There is one who adds up for every {_MERGED} workers, with a link of its own. The times of shards are spread by a
+There is one who adds up for every {MERGED} workers, with a link of its own. The times of shards are spread by a
 lognormal of 20 %, and one in a thousand is lost halfway and read again. Reading hides behind the pass as long as it
 takes less. What Ray and the driver themselves need for a task is not in it. At the beginning nobody knows a full sample
 yet: the first shards of all workers send theirs whole, and that is what fills the object stores and what many workers

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from isotrope.engines.ray.cluster import MERGED
 from isotrope.engines.ray.replica import Facts, Given
-from isotrope.engines.ray.source import RaySource
-from isotrope.engines.ray.workers import _MERGED, Workers
+from isotrope.engines.ray.source import RaySource, Workers
 
 SEED = 0
 
@@ -78,7 +78,7 @@ class Reader:
     def _about(self, _: Given) -> Ref:
         known = {"layers": [0], "width": 1, "total": self._rows, "unit": "rows", "shard_size": self._size}
         known |= {"layer_names": {}, "batch_rows": None, "dtype": None, "parts": 1}
-        return Ref(self._ray, known | {"described": {}, "known": ()}, 0.0)
+        return Ref(self._ray, known | {"described": {}, "identity": ()}, 0.0)
 
     def _read(self, _: Given, how: Ref, number: int, hint: Any, skip: bool) -> tuple[Ref, Ref]:
         ray = self._ray
@@ -151,7 +151,7 @@ class SimulatedRay:
 
     def workers(self, count: int, rows: int, shard_size: int) -> Workers:
         readers: dict[Any, str] = {Reader(self, rows, shard_size): "0" for _ in range(count)}
-        return Workers(self, readers, [Adder(self) for _ in range(-(-count // _MERGED))], skip=False)
+        return Workers(self, readers, [Adder(self) for _ in range(-(-count // MERGED))], skip=False)
 
 
 class Outcome(NamedTuple):

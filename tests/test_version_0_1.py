@@ -16,7 +16,7 @@ from goldens.plain import find_differences, to_plain
 from isotrope import Run, TokenStatistics, load_repair
 from isotrope.cli.main import app
 from isotrope.repairs import Whitening, saved_moments, saved_summary
-from isotrope.runs import checkpoint as checkpoints
+from isotrope.runs import checkpoints
 from isotrope.statistics import Wanted
 
 WRITTEN = Path(__file__).parent / "data/version_0_1"
@@ -83,7 +83,7 @@ def test_repairs(old: Path) -> None:
 
 def test_a_checkpoint(old: Path) -> None:
     wanted = Wanted(tokens=True, sequences=True, sample=80)
-    collection = checkpoints.load_checkpoint(Run(old / "stopped"), {"source": {}, "settings": {}}, wanted)
+    collection = checkpoints.load_checkpoint(Run(old / "stopped").checkpoints, {"source": {}, "settings": {}}, wanted)
     assert (collection.batches, collection.counts["texts"]) == (1, 24)
     assert collection.layer(1).moments.n == saved_moments(old / "run", 1).n
 

@@ -20,7 +20,7 @@ from isotrope.readings.cost import count_parallel_layers, estimate_seconds, esti
 from isotrope.readings.layer_readings import read, read_across
 from isotrope.readings.null import Nulls
 from isotrope.readings.unusual_rows import UnusualRows
-from isotrope.runs.tables import compute_tables
+from isotrope.runs.retention import compute_tables
 from isotrope.sources.source import Source
 from isotrope.statistics import Collection, Summary, Wanted
 from isotrope.storage.redaction import mask_facts

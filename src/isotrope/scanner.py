@@ -22,7 +22,7 @@ from isotrope.pipeline import (
     release_memory,
     resolve_measures,
 )
-from isotrope.runs import checkpoint as checkpoints
+from isotrope.runs import checkpoints
 from isotrope.runs.retention import check_keep, select_statistics
 from isotrope.runs.run import Run
 from isotrope.runs.saved_statistics import SavedStatistics
@@ -177,17 +177,17 @@ def scan_source(
     collection = Collection(options.wanted)
     if run is not None and resume:
         if run.finished:
-            return _add_report(run, checkpoints.load_finished(run, task), keep, report_progress)
-        collection = checkpoints.load_checkpoint(run, task, options.wanted)
+            return _add_report(run, run.load_finished(task), keep, report_progress)
+        collection = checkpoints.load_checkpoint(run.checkpoints, task, options.wanted)
     resumed = collection.batches
-    save = None if run is None else lambda now: checkpoints.save_checkpoint(run, task, now)
+    save = None if run is None else lambda now: checkpoints.save_checkpoint(run.checkpoints, task, now)
     collection = collect(source, options, collection, save=save, every=checkpoint_every, progress=report_progress)
     findings = compute_findings(collection, source, options, report_progress)
     findings.provenance = describe_provenance(started, task["settings"], resumed) | {"engine": source.engine}
     if run is not None:
         report_progress("writing the run", 0, None)
         statistics = select_statistics(collection, keep)
-        run.save(findings, statistics.arrays, statistics.contents, keep=statistics.keep)
+        run.save(findings, statistics)
         del collection  # the report is computed from the statistics that the run keeps, which take less memory
         release_memory()
         _add_report(run, findings, keep, report_progress, SavedStatistics.of_arrays(statistics))

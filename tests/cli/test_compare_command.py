@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from isotrope.findings import Findings, Reading
+from isotrope.runs.retention import StatisticFiles
 from isotrope.runs.run import Run
 from testkit.command import Command, one_sentence
 
@@ -101,7 +102,7 @@ def _save_run(name: str, states: int) -> None:
     layers = list(range(states))
     readings = [Reading(i, "mean_cosine", i / 100) for i in layers]
     names = {str(i): str(i) for i in layers}
-    Run(name).save(Findings(readings, layers, names, source={"states": states, "width": 8}), {}, {})
+    Run(name).save(Findings(readings, layers, names, source={"states": states, "width": 8}), StatisticFiles({}, {}))
 
 
 def test_models_of_different_depth(isotrope: Command) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from isotrope.engines.ray.cluster import count_workers, place_workers, start_actors
-from isotrope.engines.ray.workers import Workers
+from isotrope.engines.ray.source import Workers
 from isotrope.errors import InputError, MissingExtra
 
 ray = pytest.importorskip("ray")

@@ -19,9 +19,10 @@ import pytest
 
 import isotrope
 from isotrope.engines.engine import Engine
-from isotrope.engines.ray import workers as engine
+from isotrope.engines.ray import cluster
+from isotrope.engines.ray import source as engine
 from isotrope.errors import InputError
-from isotrope.runs import checkpoint as checkpoints
+from isotrope.runs import checkpoints
 from isotrope.runs.run import Run
 from isotrope.sources.input import Input
 from isotrope.statistics import Collection
@@ -83,7 +84,7 @@ def test_workers_killed_again_and_again(whole: Path, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_what_kills_every_worker_does_not_go_on_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_TRIES", 1)
+    monkeypatch.setattr(cluster, "TRIES", 1)
     with Engine(engine="ray", workers=1).open(Input(vectors=ROWS)) as source, pytest.raises(InputError) as refused:
         next(source.map(lambda _: os.kill(os.getpid(), signal.SIGKILL)))
     assert "the cluster lost a worker" in str(refused.value)
@@ -93,7 +94,7 @@ def test_what_kills_every_worker_does_not_go_on_for_ever(monkeypatch: pytest.Mon
 #: A scan whose process kills itself when it has written its second checkpoint.
 KILLED = """
 import os, signal, sys
-from isotrope.runs import checkpoint as checkpoints
+from isotrope.runs import checkpoints
 import isotrope
 
 written = checkpoints.save_checkpoint

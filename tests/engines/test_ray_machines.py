@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import isotrope
-from isotrope.engines.ray import workers as engine
+from isotrope.engines.ray import source as engine
 from isotrope.errors import InputError
 
 ray = pytest.importorskip("ray")

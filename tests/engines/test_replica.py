@@ -14,7 +14,7 @@ import pytest
 from isotrope.engines.ray.replica import Given, Replica, use_absolute_paths
 from isotrope.engines.ray.source import _AHEAD, _HELD
 from isotrope.errors import InputError
-from isotrope.runs import checkpoint as checkpoints
+from isotrope.runs import checkpoints
 from isotrope.runs.run import Run
 from isotrope.sources.batch import Batch
 from isotrope.sources.input import Input
@@ -56,7 +56,7 @@ def test_one_that_finds_other_files_refuses_and_opens_anew(ray: StandIn, tmp_pat
         np.save(tmp_path / f"{i}.npy", ROWS[:1000])
     reading = ray.put(Input(vectors=str(tmp_path), bad_files=SKIP_UNOPENED, batch_size=10))
     given = Given(1, reading)
-    given = given._replace(known=Replica().about(given)["known"])
+    given = given._replace(identity=Replica().about(given)["identity"])
     whole = (tmp_path / "1.npy").read_bytes()
     (tmp_path / "1.npy").write_bytes(b"unreadable for a moment")
     other = Replica()
@@ -132,8 +132,8 @@ def test_skipped_shards_by_number_also_after_a_resume(ray: StandIn, tmp_path: Pa
     assert kept.keys() == {16, 32}
     run = Run(tmp_path / "run")
     with run.reserve(resume=False):
-        checkpoints.save_checkpoint(run, {"source": {}, "settings": {}}, kept[32])
-        begun = checkpoints.load_checkpoint(run, {"source": {}, "settings": {}}, kept[32].wanted)
+        checkpoints.save_checkpoint(run.checkpoints, {"source": {}, "settings": {}}, kept[32])
+        begun = checkpoints.load_checkpoint(run.checkpoints, {"source": {}, "settings": {}}, kept[32].wanted)
     again = ray.workers(2, skip=True).open(reading)
     resumed = again.reduce(begun, keep=keep, every=0)
     assert list(again.engine["skipped_shards"]) == names

@@ -119,7 +119,7 @@ def _make_run(keep: str, folder: Path) -> None:
     found = scan(vectors=np.random.default_rng(0).normal(size=(40, 3)), measures="mean_cosine", sample=20)
     found.tables = {"spectra": found.tables["spectra"]}
     statistics = select_statistics(_collection(), keep)
-    Run(folder / keep).save(found, statistics.arrays, statistics.contents, keep=statistics.keep)
+    Run(folder / keep).save(found, statistics)
     _KEPT[keep] = folder / keep
 
 
@@ -158,16 +158,16 @@ def _read_run(keep: str, path: Path) -> None:
 
 
 def _make_checkpoint(folder: Path) -> None:
-    from isotrope.runs import checkpoint as checkpoints
+    from isotrope.runs import checkpoints
     from isotrope.runs.run import Run
 
-    checkpoints.save_checkpoint(Run(folder / "begun"), {"source": {}, "settings": {}}, _collection())
+    checkpoints.save_checkpoint(Run(folder / "begun").checkpoints, {"source": {}, "settings": {}}, _collection())
     _KEPT["begun"] = folder / "begun"
 
 
 def _read_checkpoint(path: Path) -> None:
     """Read, added to and measured, as a run that goes on does."""
-    from isotrope.runs import checkpoint as checkpoints
+    from isotrope.runs import checkpoints
     from isotrope.runs.run import Run
     from isotrope.statistics import Wanted
     from isotrope.storage.files import add_checksum, sha256
@@ -180,7 +180,7 @@ def _read_checkpoint(path: Path) -> None:
     state["files"]["layer_0"] = sha256(run / name)
     (run / "checkpoint/00000001/state.json").write_text(add_checksum(state))
     wanted = Wanted(tokens=True, sequences=True, sample=20)
-    collection = checkpoints.load_checkpoint(Run(run), {"source": {}, "settings": {}}, wanted)
+    collection = checkpoints.load_checkpoint(Run(run).checkpoints, {"source": {}, "settings": {}}, wanted)
     with np.errstate(all="ignore"):
         collection += _collection()
         _ = collection.layer(0).moments.eigenvalues

@@ -431,6 +431,7 @@ TARGETS["media table"] = Target(".parquet", _media_table, _read_media_table)
 
 def _run_folder(folder: Path) -> Path:
     """A small run: a few readings, one table, statistics of one layer."""
+    from isotrope.runs.retention import StatisticFiles
     from isotrope.runs.run import Run
     from isotrope.scanner import scan
     from isotrope.sources.vectors.source import ArraySource
@@ -443,7 +444,7 @@ def _run_folder(folder: Path) -> Path:
     for batch in ArraySource(ROWS).batches():
         statistics.update(batch)
     arrays = statistics.summaries[None, 0].arrays()
-    Run(folder / "run").save(found, {"layer_0": arrays}, {"layer_0": (None, 0)})
+    Run(folder / "run").save(found, StatisticFiles({"layer_0": arrays}, {"layer_0": (None, 0)}))
     return folder / "run"
 
 
@@ -505,7 +506,7 @@ def _read_run_table(path: Path) -> None:
 
 def _checkpoint_seed(name: str) -> Callable[[Path], list[bytes]]:
     def seeds(folder: Path) -> list[bytes]:
-        from isotrope.runs import checkpoint as checkpoints
+        from isotrope.runs import checkpoints
         from isotrope.runs.run import Run
         from isotrope.sources.vectors.source import ArraySource
         from isotrope.statistics import Collection, Wanted
@@ -514,7 +515,7 @@ def _checkpoint_seed(name: str) -> Callable[[Path], list[bytes]]:
         for batch in ArraySource(ROWS).batches():
             now.update(batch)
         run = Run(folder / "stopped")
-        checkpoints.save_checkpoint(run, {"source": {}, "settings": {}}, now)
+        checkpoints.save_checkpoint(run.checkpoints, {"source": {}, "settings": {}}, now)
         _KEPT["stopped"] = run.folder
         return [(run.folder / "checkpoint/00000001" / name).read_bytes()]
 
@@ -524,7 +525,7 @@ def _checkpoint_seed(name: str) -> Callable[[Path], list[bytes]]:
 def _read_checkpoint(name: str, path: Path) -> None:
     """With its hashes as they are, and with hashes that belong to the damaged file."""
     from isotrope.errors import IsotropeError
-    from isotrope.runs import checkpoint as checkpoints
+    from isotrope.runs import checkpoints
     from isotrope.runs.run import Run
     from isotrope.statistics import Wanted
     from isotrope.storage.files import add_checksum, sha256
@@ -536,7 +537,7 @@ def _read_checkpoint(name: str, path: Path) -> None:
         shutil.copyfile(path if file == name else _KEPT["stopped"] / "checkpoint/00000001" / file, place / file)
     task: dict[str, Any] = {"source": {}, "settings": {}}
     try:
-        checkpoints.load_checkpoint(Run(run), task, Wanted(sample=4))
+        checkpoints.load_checkpoint(Run(run).checkpoints, task, Wanted(sample=4))
     except IsotropeError as refused:
         try:
             state = json.loads((place / "state.json").read_bytes())
@@ -544,7 +545,7 @@ def _read_checkpoint(name: str, path: Path) -> None:
             (place / "state.json").write_text(add_checksum(state))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise refused from None
-        checkpoints.load_checkpoint(Run(run), task, Wanted(sample=4))
+        checkpoints.load_checkpoint(Run(run).checkpoints, task, Wanted(sample=4))
 
 
 def _repairs() -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
-from isotrope.runs.comparison import compare, to_frame
+from isotrope.runs.comparison import compare
 
 
 def _run(*readings: Reading) -> Findings:
@@ -49,8 +49,7 @@ def test_only_what_they_share() -> None:
         (0, "x", "de", 2.0),
         (None, "r", None, 0.0),
     ]
-    frame = to_frame(changes)
-    assert frame["difference"].tolist() == [1.0, 2.0, 0.0]
+    assert [change.describe()["difference"] for change in changes] == [1.0, 2.0, 0.0]
 
 
 def _model(states: int, *layers: int | str, names: dict[str, str] | None = None) -> Findings:

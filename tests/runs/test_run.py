@@ -16,6 +16,7 @@ import pytest
 import isotrope.storage.files as atomic
 from isotrope.errors import StoreError
 from isotrope.findings import Findings, Reading
+from isotrope.runs.retention import StatisticFiles
 from isotrope.runs.run import Run
 from isotrope.storage.files import read_arrays, write_arrays, write_frame, write_text
 from isotrope.storage.row_files import write_rows
@@ -34,7 +35,7 @@ def test_save_and_read(tmp_path: Path) -> None:
     run = Run(tmp_path / "deep" / "run")
     run.prepare(resume=False)
     assert not (tmp_path / "deep").exists()
-    run.save(FINDINGS, ARRAYS, INDEX)
+    run.save(FINDINGS, StatisticFiles(ARRAYS, INDEX))
     assert _names(run.folder) == WRITTEN
     again = run.findings()
     assert again.to_json() == FINDINGS.to_json()
@@ -70,7 +71,7 @@ def _full(count: int, monkeypatch: pytest.MonkeyPatch, number: int = errno.ENOSP
 def test_a_full_disk_leaves_nothing(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _full(count, monkeypatch)
     with pytest.raises(StoreError, match="the disk is full"):
-        Run(tmp_path / "run").save(FINDINGS, ARRAYS, INDEX)
+        Run(tmp_path / "run").save(FINDINGS, StatisticFiles(ARRAYS, INDEX))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -81,7 +82,7 @@ def test_a_full_disk_keeps_the_checkpoint(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(StoreError, match="the disk is full"):
         run.checkpoints.write({"batches": 6}, ARRAYS)
     with pytest.raises(StoreError, match="the disk is full"):
-        run.save(FINDINGS, ARRAYS, INDEX)
+        run.save(FINDINGS, StatisticFiles(ARRAYS, INDEX))
     assert _names(run.folder) == ["checkpoint"]
     found = run.checkpoints.read_last()
     assert found is not None
@@ -176,7 +177,7 @@ def test_folders_are_brought_to_the_disk_before_older_files_go(tmp_path: Path, m
     before = done[: done.index(f"removed {base / '00000001'}")]
     assert {str(place) for place in (base / "00000002", base, run.folder, tmp_path)} <= set(before)
     done.clear()
-    run.save(FINDINGS, ARRAYS, INDEX)
+    run.save(FINDINGS, StatisticFiles(ARRAYS, INDEX))
     assert str(run.folder) in done[: done.index(f"removed {base / '00000002'}")]
 
 
@@ -184,7 +185,7 @@ def test_other_files_in_the_folder_stay(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     run = Run(tmp_path)
     run.prepare(resume=False)
-    run.save(FINDINGS, ARRAYS, INDEX)
+    run.save(FINDINGS, StatisticFiles(ARRAYS, INDEX))
     assert _names(tmp_path) == sorted([*WRITTEN, "notes.txt"])
 
 
@@ -204,7 +205,7 @@ def test_checkpoints_replace_each_other(tmp_path: Path) -> None:
     run.prepare(resume=True)
     with pytest.raises(StoreError, match="--resume"):
         run.findings()
-    run.save(FINDINGS, ARRAYS, INDEX)
+    run.save(FINDINGS, StatisticFiles(ARRAYS, INDEX))
     assert _names(run.folder) == WRITTEN
 
 

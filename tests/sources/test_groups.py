@@ -15,9 +15,8 @@ import pandas as pd
 import pytest
 
 from isotrope.scanner import scan
-from isotrope.sources.batch import Batch, Rows
+from isotrope.sources.batch import LONGEST_LABEL, Batch, Groups, Rows, shorten_label
 from isotrope.sources.corpora.corpus import open_corpus
-from isotrope.sources.groups import LONGEST_LABEL, Groups, shorten_label
 from isotrope.sources.media.corpus import open_media
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.statistics import Collection, Wanted
@@ -252,7 +251,7 @@ class TestGroups:
 
 
 def test_long_tokens_are_shortened_in_tables() -> None:
-    from isotrope.runs.tables import compute_tables
+    from isotrope.runs.retention import compute_tables
 
     class OfTokens:
         def token_names(self, tokens: Any) -> list[str]:

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotrope.engines.ray.replica import merge
-from isotrope.engines.ray.source import _reduce_shard
+from isotrope.engines.ray.merge_tree import merge
+from isotrope.engines.ray.replica import reduce_shard
 from isotrope.sources.batch import Batch
 from isotrope.sources.input import Input
-from isotrope.sources.shards import batches_per_shard
-from isotrope.sources.source import Source
+from isotrope.sources.source import Source, batches_per_shard
 from isotrope.statistics import Collection, Wanted
 from testkit.media_models import save_image_model, save_sound_model
 from testkit.models import save_model, texts
@@ -96,7 +95,7 @@ def test_in_any_order_and_what_was_counted(made: Callable[[Path], Input], tmp_pa
     found: dict[int, Collection] = {}
     bars: Any = None
     for number in reversed(range(count)):
-        found[number] = _reduce_shard(Collection(wanted), len(source.layers), source.shard(number), bars)
+        found[number] = reduce_shard(Collection(wanted), len(source.layers), source.shard(number), bars)
         bars = found[number].sample_bars()  # rows that cannot stay are not even kept, and the sample is the same
     total = merge(*(found[number] for number in range(count)))
     assert total.counts == whole.counts
@@ -114,8 +113,8 @@ def test_in_any_order_and_what_was_counted(made: Callable[[Path], Input], tmp_pa
 def test_a_full_sample_keeps_others_small() -> None:
     source = Input(vectors=ROWS, batch_size=3).open()
     wanted = Wanted(sample=30)
-    first = merge(*(_reduce_shard(Collection(wanted), 1, source.shard(number), None) for number in range(12)))
-    plain, told = (_reduce_shard(Collection(wanted), 1, source.shard(12), bars) for bars in (None, first.sample_bars()))
+    first = merge(*(reduce_shard(Collection(wanted), 1, source.shard(number), None) for number in range(12)))
+    plain, told = (reduce_shard(Collection(wanted), 1, source.shard(12), bars) for bars in (None, first.sample_bars()))
     samples = [other.layer(0).sample for other in (plain, told, first + plain, first + told)]
     kept, few, one, other = (sample.values for sample in samples if sample is not None)
     assert len(kept) == 30

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from isotrope.engines.ray.replica import Merger, Replica
-from isotrope.engines.ray.workers import Workers
+from isotrope.engines.ray.merge_tree import Merger
+from isotrope.engines.ray.replica import Replica
+from isotrope.engines.ray.source import Workers
 
 
 class Ref:

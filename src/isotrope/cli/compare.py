@@ -19,8 +19,7 @@ from isotrope.formats.names import is_vectors, name_layers
 
 if TYPE_CHECKING:
     from isotrope.findings import Findings
-    from isotrope.runs.alignment import Alignment
-    from isotrope.runs.comparison import Change
+    from isotrope.runs.comparison import Alignment, Change
 
 
 def compare(
@@ -57,7 +56,7 @@ def compare(
             "after": after,
             "alignments": [{"run": run, **asdict(x)} for run, x in zip(after, alignments, strict=True)],
             "changes": [
-                {"run": run, **asdict(c), "difference": c.difference}
+                {"run": run, **c.describe()}
                 for run, changes in zip(after, selected, strict=True)
                 for c in changes
             ],

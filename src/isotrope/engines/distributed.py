@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from isotrope.errors import MergeError
@@ -28,7 +29,7 @@ S = TypeVar("S", bound=Statistic)
 class _Packed(NamedTuple):
     """A statistic as bytes of the safetensors format, or where it was refused why, as text."""
 
-    data: bytes = b""
+    data: bytes
     refused: bool = False
 
 
@@ -68,7 +69,7 @@ def merge_ranks(statistic: S, group: Any = None) -> S:
         if rank + step < size:
             total = _sum(total, _unpack(type(statistic), _receive(rank + step, group)))
         step *= 2
-    result = _unpack(type(statistic), _broadcast(_pack(total) if rank == 0 else _Packed(), group))
+    result = _unpack(type(statistic), _broadcast(_pack(total) if rank == 0 else None, group))
     if isinstance(result, MergeError):
         raise result
     return result
@@ -110,19 +111,6 @@ def _device(group: Any) -> Any:
     return torch.device("cuda", torch.cuda.current_device()) if dist.get_backend(group) == "nccl" else "cpu"
 
 
-def _tensor(data: bytes, group: Any) -> Any:
-    import torch
-
-    return torch.frombuffer(bytearray(data), dtype=torch.uint8).to(_device(group))
-
-
-def _header(packed: _Packed, group: Any) -> Any:
-    """What goes before the bytes: how many they are, and whether they are a refusal."""
-    import torch
-
-    return torch.tensor([len(packed.data), packed.refused], dtype=torch.int64, device=_device(group))
-
-
 def _global_rank(rank: int, group: Any) -> int:
     """The number of a group's rank among all processes."""
     import torch.distributed as dist
@@ -133,42 +121,44 @@ def _global_rank(rank: int, group: Any) -> int:
 def _send(packed: _Packed, to: int, group: Any) -> None:
     import torch.distributed as dist
 
-    there = _global_rank(to, group)
-    dist.send(_header(packed, group), there, group=group)
-    for start in range(0, len(packed.data), _PIECE):
-        dist.send(_tensor(packed.data[start : start + _PIECE], group), there, group=group)
+    _transfer(packed, partial(dist.send, dst=_global_rank(to, group), group=group), _device(group))
 
 
 def _receive(source: int, group: Any) -> _Packed:
-    import torch
     import torch.distributed as dist
 
-    there, head, parts = _global_rank(source, group), _header(_Packed(), group), []
-    dist.recv(head, there, group=group)
-    count, refused = head.tolist()
-    for start in range(0, count, _PIECE):
-        part = torch.empty(min(_PIECE, count - start), dtype=torch.uint8, device=_device(group))
-        dist.recv(part, there, group=group)
-        parts.append(part.cpu().numpy().tobytes())
-    return _Packed(b"".join(parts), bool(refused))
+    return _transfer(None, partial(dist.recv, src=_global_rank(source, group), group=group), _device(group))
 
 
-def _broadcast(packed: _Packed, group: Any) -> _Packed:
-    """What the first rank of the group has, on every rank."""
-    import torch
+def _broadcast(packed: _Packed | None, group: Any) -> _Packed:
+    """What the first rank of the group has, on every rank; None on the others."""
     import torch.distributed as dist
 
-    first, head, parts = _global_rank(0, group), _header(packed, group), []
-    dist.broadcast(head, first, group=group)
+    return _transfer(packed, partial(dist.broadcast, src=_global_rank(0, group), group=group), _device(group))
+
+
+def _transfer(packed: _Packed | None, move: Callable[[Any], object], device: Any) -> _Packed:
+    """Move a header (how many bytes, whether they are a refusal) and then the bytes, piece by piece.
+
+    Args:
+        packed: What this rank has; None where it is another's, and `move` fills the tensors.
+        move: Sends, receives or broadcasts a tensor.
+        device: Where the tensors must be.
+    """
+    import torch
+
+    facts = [0, 0] if packed is None else [len(packed.data), packed.refused]
+    head = torch.tensor(facts, dtype=torch.int64, device=device)
+    move(head)
     count, refused = head.tolist()
+    parts = []
     for start in range(0, count, _PIECE):
         size = min(_PIECE, count - start)
-        part = (
-            _tensor(packed.data[start : start + size], group)
-            if packed.data
-            else torch.empty(size, dtype=torch.uint8, device=_device(group))
-        )
-        dist.broadcast(part, first, group=group)
-        if not packed.data:
+        if packed is None:
+            part = torch.empty(size, dtype=torch.uint8, device=device)
+            move(part)
             parts.append(part.cpu().numpy().tobytes())
-    return packed if packed.data else _Packed(b"".join(parts), bool(refused))
+        else:
+            data = bytearray(packed.data[start : start + size])
+            move(torch.frombuffer(data, dtype=torch.uint8).to(device))
+    return _Packed(b"".join(parts), bool(refused)) if packed is None else packed

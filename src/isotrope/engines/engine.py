@@ -11,7 +11,7 @@ from isotrope.errors import InputError
 from isotrope.options import find_changes, option
 
 if TYPE_CHECKING:
-    from isotrope.engines.ray.workers import Workers
+    from isotrope.engines.ray.source import Workers
     from isotrope.sources.input import Input
     from isotrope.sources.source import Source
     from isotrope.sources.text.encoder import Encoder
@@ -66,9 +66,9 @@ class Engine:
         if self.engine == "local":
             yield reading.open()
         else:
-            from isotrope.sources.vectors.unreadable_files import SKIP_UNOPENED, refuse_choice
+            from isotrope.sources.vectors.unreadable_files import SKIP_UNOPENED, check_bad_files
 
-            refuse_choice(reading.bad_files)
+            check_bad_files(reading.bad_files)
             skip = reading.bad_files == "skip"
             with self._workers(skip=skip) as workers:
                 yield workers.open(replace(reading, bad_files=SKIP_UNOPENED) if skip else reading)
@@ -85,7 +85,7 @@ class Engine:
                 yield Encoder(reading, workers)
 
     def _workers(self, *, skip: bool) -> AbstractContextManager[Workers]:
-        from isotrope.engines.ray.workers import ray_workers
+        from isotrope.engines.ray.source import ray_workers
 
         return ray_workers(
             address=self.address,

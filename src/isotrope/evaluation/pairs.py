@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from isotrope.errors import InputError
 from isotrope.registry import did_you_mean
 from isotrope.sources.corpora.datasets import dataset_rows, load_split
-from isotrope.storage.regular_files import check_regular
+from isotrope.storage.files import check_regular
 
 #: The sets in the order of published tables, and their data sets on the hub.
 HUB: dict[str, str | Path] = {

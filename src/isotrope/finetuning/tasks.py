@@ -22,7 +22,7 @@ from isotrope.errors import InputError
 from isotrope.evaluation.metrics import CORRELATIONS, Correlation, Mean, Vector
 from isotrope.registry import did_you_mean
 from isotrope.sources.corpora.datasets import dataset_rows, load_split
-from isotrope.storage.regular_files import check_regular
+from isotrope.storage.files import check_regular
 
 HUB = "nyu-mll/glue"
 

@@ -21,7 +21,7 @@ from isotrope.sources.source import Source
 from isotrope.sources.vectors.row_blocks import NARROW
 from isotrope.sources.vectors.source import default_rows
 from isotrope.sources.vectors.stores.store import Records, Store, Target
-from isotrope.storage.row_files import refuse_target, write_rows
+from isotrope.storage.row_files import check_target, write_rows
 
 
 def apply_to_file(
@@ -55,7 +55,7 @@ def apply_to_file(
     (2, [[-1.0, -2.0], [1.0, 2.0]])
     """
     target = Path(path)
-    refuse_target(target)
+    check_target(target)
     if len(source.layers) != 1:
         raise InputError(f"the source has {len(source.layers)} layers, expected one: a repair is of one space.")
     _check_width(repair, source.width)

@@ -12,8 +12,7 @@ from isotrope.formats.json import to_plain
 from isotrope.report.data import describe_page, describe_run
 from isotrope.report.html import render_page
 from isotrope.report.tables import Progress, add_tables, add_tsne, has_tables, has_tsne
-from isotrope.runs.alignment import Alignment
-from isotrope.runs.comparison import Change, compare
+from isotrope.runs.comparison import Alignment, Change, compare
 from isotrope.runs.run import Run
 from isotrope.runs.saved_statistics import SavedStatistics
 from isotrope.storage.files import write_text

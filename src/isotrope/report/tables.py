@@ -16,9 +16,9 @@ from isotrope.readings.cost import measure_slowness
 from isotrope.report.headline import list_headlines
 from isotrope.report.projections import MOST_PLACED, Directions, project_by_tsne, project_on_planes
 from isotrope.report.repair_trials import ROWS, list_repairs, try_repairs
+from isotrope.runs.retention import label_layer
 from isotrope.runs.run import Run
 from isotrope.runs.saved_statistics import SavedStatistics, limit_sample
-from isotrope.runs.tables import label_layer
 from isotrope.sources.batch import Rows
 from isotrope.statistics import Moments, Sample, Summary
 

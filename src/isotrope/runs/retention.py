@@ -1,15 +1,24 @@
-"""How much of its statistics a finished run keeps on disk."""
+"""What a finished run keeps on disk: tables, and statistics in one of three sizes."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.layers import Layer
-from isotrope.statistics import Collection, Summary
+from isotrope.sources.batch import shorten_label
+from isotrope.sources.source import Source
+from isotrope.statistics import Collection, Moments, Summary
 from isotrope.statistics.token_tables import TokenTables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
 
 #: none: findings, tables and the report only. summary: what later commands read, compact. all: exact, can be merged.
 KEEP = ("none", "summary", "all")
@@ -20,6 +29,10 @@ _MOST_ROWS, _MOST_BYTES, _FEWEST_ROWS = 6_000, 72_000_000, 1_500
 
 #: Bytes of a number of a sampled row on disk, and of what is known of the row.
 _NUMBER_BYTES, _KNOWN_BYTES = 2, 26
+
+
+#: One in so many points of the cumulative curve is kept.
+_THIN = 5
 
 
 def check_keep(keep: str) -> None:
@@ -65,9 +78,9 @@ class StatisticFiles(NamedTuple):
         keep: How much of the statistics this is, "summary" or "all".
     """
 
-    arrays: dict[str, dict[str, NDArray[Any]]]
-    contents: dict[str, tuple[str | None, Layer]]
-    keep: str
+    arrays: Mapping[str, Arrays]
+    contents: Mapping[str, tuple[str | None, Layer]]
+    keep: str = "all"
 
 
 def select_statistics(collection: Collection, keep: str) -> StatisticFiles:
@@ -78,8 +91,7 @@ def select_statistics(collection: Collection, keep: str) -> StatisticFiles:
     if keep == "all":
         return StatisticFiles(exact_arrays(collection), name_files(collection), keep)
     layers = {f"layer_{layer}": (None, layer) for _, layer in collection.summaries}
-    arrays = compact_arrays(collection)
-    return StatisticFiles(arrays, {name: layers[name] for name in arrays}, "summary")
+    return StatisticFiles(compact_arrays(collection), layers, "summary")
 
 
 def name_files(collection: Collection) -> dict[str, tuple[str | None, Layer]]:
@@ -119,3 +131,42 @@ def _compact(summary: Summary, rows: int) -> dict[str, NDArray[Any]]:
     if summary.sample is not None:
         parts["sample"] = summary.sample.compact_arrays(rows, summary.moments.mean)
     return {f"{name}.{key}": array for name, part in parts.items() for key, array in part.items()}
+
+
+def compute_tables(collection: Collection, source: Source, layers: Sequence[Layer]) -> dict[str, pd.DataFrame]:
+    """Compute tidy tables by name; layers are text, because some have names."""
+    import pandas as pd
+
+    from isotrope.measures.sequence_spectrum import GRID, mean_cdf
+
+    made: dict[str, list[pd.DataFrame]] = {"spectra": [], "tokens": [], "sequence_cdf": []}
+    for layer in layers:
+        summary = collection.layer(layer)
+        made["spectra"].append(label_layer(layer, _spectra(summary.moments)))
+        if summary.tokens is not None and len(summary.tokens):
+            t = summary.tokens.table
+            names = source.token_names(t.types) or [str(i) for i in t.types]
+            names = [shorten_label(name) for name in names]
+            columns = {"token": names, "id": t.types, "n": t.n, "Q": t.q, "M": t.m, "V": t.v}
+            made["tokens"].append(label_layer(layer, columns))
+        if summary.sequences is not None and summary.sample is not None:
+            spectra = summary.sample.spectra()
+            if len(spectra):
+                made["sequence_cdf"].append(label_layer(layer, {"x": GRID[::_THIN], "cdf": mean_cdf(spectra)[::_THIN]}))
+    return {name: pd.concat(parts, ignore_index=True) for name, parts in made.items() if parts}
+
+
+def _spectra(moments: Moments) -> dict[str, Any]:
+    """Singular values of the uncentred rows and eigenvalues of the covariance, side by side."""
+    covariance = moments.eigenvalues / max(moments.n - 1, 1)
+    singular = np.full(moments.d, np.nan)
+    singular[: len(moments.singular_values)] = moments.singular_values
+    return {"index": np.arange(1, moments.d + 1), "singular_value": singular, "eigenvalue": covariance}
+
+
+def label_layer(layer: Layer, columns: Mapping[str, Any]) -> pd.DataFrame:
+    """A table of these columns with the layer before them."""
+    import pandas as pd
+
+    frame: pd.DataFrame = pd.DataFrame({"layer": str(layer), **columns})
+    return frame

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import StoreError
 from isotrope.findings import Findings
-from isotrope.runs.checkpoint_files import CHECKPOINT, Checkpoints, check_format, remove_if_empty
+from isotrope.runs.checkpoints import CHECKPOINT, Checkpoints, check_format, check_same_task, remove_if_empty
+from isotrope.runs.retention import StatisticFiles
 from isotrope.storage.files import (
     add_checksum,
     has_valid_checksum,
@@ -29,11 +30,7 @@ from isotrope.storage.files import (
 from isotrope.storage.locks import hold_lock
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
-    from numpy.typing import NDArray
-
-    Arrays = Mapping[str, NDArray[np.generic]]
 
 FINDINGS = "findings.json"
 _STATISTICS, _TABLES = "statistics", "tables"
@@ -118,21 +115,12 @@ class Run:
         if not os.access(there, os.W_OK):
             raise StoreError(f"nothing can be written into {str(there)!r}; give another folder for the run with -o.")
 
-    def save(
-        self, findings: Findings, statistics: Mapping[str, Arrays], index: Mapping[str, Any], *, keep: str = "all"
-    ) -> None:
-        """Write everything aside, then put it in place, the findings last: where they stand, the run is whole.
-
-        Args:
-            findings: What the run found.
-            statistics: The arrays of each file.
-            index: What each of the statistics is of, by its file's name.
-            keep: How much the statistics hold, see `isotrope.runs.retention`.
-        """
+    def save(self, findings: Findings, statistics: StatisticFiles) -> None:
+        """Write everything aside, then put it in place, the findings last: where they stand, the run is whole."""
         stage = self.folder / _STAGE
         shutil.rmtree(stage, ignore_errors=True)
         try:
-            for name, arrays in statistics.items():
+            for name, arrays in statistics.arrays.items():
                 write_arrays(stage / _STATISTICS / f"{name}.safetensors", arrays)
             for name, table in findings.tables.items():
                 write_frame(stage / _TABLES / f"{name}.parquet", table)
@@ -142,8 +130,8 @@ class Run:
             write_text(stage / FINDINGS, findings.to_json())
             with name_path_in_errors(self.folder):
                 hashes = {path.relative_to(stage).as_posix(): sha256(path) for path in stage.rglob("*.*")}
-            document = {"format": _STATISTICS_FORMAT, "keep": keep, "files": index, "sha256": hashes}
-            write_text(stage / _INDEX, add_checksum(document))
+            kept = {"keep": statistics.keep, "files": statistics.contents}
+            write_text(stage / _INDEX, add_checksum({"format": _STATISTICS_FORMAT, **kept, "sha256": hashes}))
             with name_path_in_errors(self.folder):
                 for path in sorted(stage.iterdir(), key=lambda p: p.name == FINDINGS):
                     _replace(path, self.folder / path.name)
@@ -239,6 +227,13 @@ class Run:
                     findings.tables[table.stem] = pd.read_parquet(file)
             except Exception as error:  # whatever pandas and pyarrow raise on a damaged file
                 raise StoreError(f"the table {str(table)!r} is damaged; run the scan again.") from error
+        return findings
+
+    def load_finished(self, task: dict[str, Any]) -> Findings:
+        """Load the findings of a finished run; refuse one of another input or with other options."""
+        findings = self.findings()
+        started = {"source": findings.source, "settings": findings.provenance.get("settings", {})}
+        check_same_task(self.folder, task, started)
         return findings
 
 

@@ -1,4 +1,4 @@
-"""Sources of rows: what every source has, and the one pass over its rows."""
+"""Sources of rows: what every source has, the one pass over its rows, and the shards that they are read in."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.layers import Layer
 from isotrope.sources.batch import Batch
-from isotrope.sources.reduction import Reduction
 from isotrope.storage.row_files import Columns
 
 if TYPE_CHECKING:
@@ -24,10 +26,62 @@ if TYPE_CHECKING:
     from isotrope.sources.vectors.stores.store import Store
 
 T = TypeVar("T")
-R = TypeVar("R", bound=Reduction)
+R = TypeVar("R", bound="Reduction")
 
 #: Called with the units (rows or texts) done so far and their total, None where unknown.
 Progress: TypeAlias = Callable[[int, "int | None"], None]
+
+#: Batches of a shard at most and at least; powers of two, so that a smaller shard divides a larger one.
+MOST, _LEAST = 64, 4
+
+#: Shards that an input is cut into at least, while they are not too small: enough for some dozens of workers.
+_WANTED = 32
+
+
+class Reduction(ABC):
+    """A value with an empty element and `+` that is filled batch by batch, see `Source.reduce`.
+
+    Attributes:
+        batches: How many batches it holds already; a pass goes on after them.
+        shards: How many whole shards it holds already, where a source is read in shards.
+        skipped: Numbers of the shards that count as empty because they could not be read, and why.
+    """
+
+    batches: int = 0
+    shards: int = 0
+    skipped: Mapping[int, str] = MappingProxyType({})
+
+    @abstractmethod
+    def update(self, batch: Batch, pool: Executor | None = None) -> None:
+        """Add one batch; a pool may do some of the work meanwhile, which `settle` waits for."""
+
+    @abstractmethod
+    def empty(self, bars: Mapping[Any, int] | None = None) -> Self:
+        """Return an empty one of the same settings; bars: see `sample_bars`."""
+
+    @abstractmethod
+    def __add__(self, other: Self) -> Self: ...
+
+    def settle(self) -> None:  # noqa: B027  # nothing to do by default
+        """Finish what is under way, after which it can be sent, and read from several threads."""
+
+    def open_pool(self, layers: int, threads: int | None = None) -> AbstractContextManager[Executor | None]:
+        """Open the pool that helps with so many layers, None where there is none; threads: at most so many."""
+        return nullcontext()
+
+    def count_done(self, unit: str) -> int:
+        """Count the units (rows, texts) of the source that it holds already, where it was resumed."""
+        return 0
+
+    def sample_bars(self) -> Mapping[Any, int]:
+        """Return the bars of its samples: others that it is merged with need not keep rows above them."""
+        return {}
+
+    def note_shards(self, retried: int, skipped: Mapping[int, str] | None) -> None:  # noqa: B027  # as above
+        """Record how many shards were read again and which were skipped, None where none may be."""
+
+    def clear(self) -> None:  # noqa: B027  # as above
+        """Let go of what it holds, once it was sent elsewhere."""
 
 
 class Source(ABC):
@@ -122,9 +176,9 @@ class Source(ABC):
         3 of 3
         [2, 1]
         """
-        told = copy.copy(self)
-        told._progress = progress
-        return told
+        copied = copy.copy(self)
+        copied._progress = progress
+        return copied
 
     def map(self, function: Callable[[Batch], T]) -> Iterator[T]:
         """Yield what a function makes of each batch, in order, wherever the source is read.
@@ -165,3 +219,45 @@ class Source(ABC):
                     last = time.monotonic()
             result.settle()
         return result
+
+
+def batches_per_shard(batches: int | None, least: int = _LEAST) -> int:
+    """How many batches make a shard of an input with so many, None where unknown; nothing else decides it.
+
+    least: where batches take so little time that fewer are not worth sending.
+
+    >>> [batches_per_shard(n) for n in (1, 600, 10**6, None)]
+    [4, 16, 64, 64]
+    """
+    if batches is None:
+        return MOST
+    size = least
+    while size < MOST and batches >= 2 * size * _WANTED:
+        size *= 2
+    return size
+
+
+class Cursor(Generic[T]):
+    """Ranges of what can only be read from its beginning; one that lies ahead is reached without beginning anew.
+
+    >>> cursor = Cursor(lambda: iter("abcdef"))
+    >>> cursor.between(1, 3), cursor.between(4, 9), cursor.between(0, 1)
+    (['b', 'c'], ['e', 'f'], ['a'])
+    """
+
+    def __init__(self, begin: Callable[[], Iterator[T]]) -> None:
+        self._begin = begin
+        self._items: Iterator[T] = iter(())
+        self._at: int | None = None
+
+    def between(self, first: int, last: int) -> list[T]:
+        """The items from number `first` up to and without `last`, fewer where they end before."""
+        at = self._at
+        self._at = None  # where reading fails, the next range begins anew
+        if at is None or at > first:
+            self._items, at = self._begin(), 0
+        for _ in islice(self._items, first - at):
+            pass
+        found = list(islice(self._items, last - first))
+        self._at = last
+        return found

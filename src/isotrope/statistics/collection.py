@@ -18,7 +18,7 @@ from isotrope.compute.threads import open_pool
 from isotrope.errors import InputError, MergeError
 from isotrope.layers import Layer
 from isotrope.sources.batch import Batch, Rows
-from isotrope.sources.reduction import Reduction
+from isotrope.sources.source import Reduction
 from isotrope.statistics.moments import Moments
 from isotrope.statistics.row_lengths import RowLengths
 from isotrope.statistics.sample import Sample

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
@@ -15,9 +16,8 @@ from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isotrope.errors import StoreError
+from isotrope.errors import InputError, StoreError
 from isotrope.formats.printable import format_csv
-from isotrope.storage.regular_files import check_regular
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +32,36 @@ _CHECKSUM = "checksum"
 
 #: The names of files and folders that are being written, or are about to go.
 _LEFTOVER = re.compile(r"\.(?P<name>.+)\.\d+\.(?P<kind>part|old)")
+
+#: What a FIFO is called, and the other things that are no files.
+PIPE = "a pipe"
+_KINDS = {stat.S_IFIFO: PIPE, stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket"}
+
+
+def special_kind(path: str | Path) -> str | None:
+    """Return what a path is if it is neither a file nor a folder, links followed; None also where nothing is there.
+
+    >>> special_kind(__file__), special_kind("nothing here")
+    (None, None)
+    """
+    try:
+        return _KINDS.get(stat.S_IFMT(os.stat(path).st_mode))
+    except (OSError, ValueError):
+        return None
+
+
+def check_regular(path: str | Path) -> None:
+    """Refuse a pipe, a device or a socket, or a link to one; what is not there at all is left to who reads it."""
+    kind = special_kind(path)
+    if kind is not None:
+        raise InputError(f"{str(path)!r} is {kind}, expected a regular file; copy what it holds into a file first.")
+
+
+def check_regular_files(folder: Path) -> None:
+    """Refuse a folder that holds such a thing, in it or one folder below."""
+    for pattern in ("*", "*/*"):
+        for path in folder.glob(pattern):
+            check_regular(path)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from isotrope.storage.files import sha256
 from isotrope.storage.redaction import mask_arguments, mask_facts
 from isotrope.version import __version__
 
@@ -89,14 +90,12 @@ def describe_file(path: str | Path) -> dict[str, Any]:
     True
     """
     size = Path(path).stat().st_size
+    if size <= _WHOLE_BYTES:
+        return {"path": str(path), "bytes": size, "sha256": sha256(Path(path))}
     digest = hashlib.sha256()
     with open(path, "rb") as stream:
-        if size <= _WHOLE_BYTES:
-            while block := stream.read(_END_BYTES):
-                digest.update(block)
-            return {"path": str(path), "bytes": size, "sha256": digest.hexdigest()}
         digest.update(stream.read(_END_BYTES))
         stream.seek(size - _END_BYTES)
         digest.update(stream.read(_END_BYTES))
         digest.update(str(size).encode())
-        return {"path": str(path), "bytes": size, "sha256_ends": digest.hexdigest()}
+    return {"path": str(path), "bytes": size, "sha256_ends": digest.hexdigest()}

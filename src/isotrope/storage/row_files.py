@@ -35,8 +35,10 @@ _SAFETENSORS = {"float32": "F32", "float64": "F64"}
 class Columns:
     """What a table holds beside its vectors.
 
-    schema: of the whole table, of pyarrow. vectors: the name of the column of vectors. read: record batches of all
-    other columns in the order of the rows, of at most about so many rows.
+    Attributes:
+        schema: The schema of the whole table, of pyarrow.
+        vectors: The name of the column of vectors.
+        read: Gives record batches of all other columns in the order of the rows, of at most about so many rows.
     """
 
     schema: Any
@@ -49,7 +51,7 @@ class Columns:
         return [name for name in self.schema.names if name != self.vectors]
 
 
-def refuse_target(path: Path) -> None:
+def check_target(path: Path) -> None:
     """Refuse a file that is there already, has no folder to be in, or whose ending names no format that is written."""
     if path.suffix.lower() not in _WRITERS:
         raise InputError(f"{str(path)!r} ends in {path.suffix!r}, expected {', '.join(_WRITERS)}: name the file so.")
@@ -63,8 +65,15 @@ def refuse_target(path: Path) -> None:
 def write_rows(path: Path, pieces: Pieces, columns: Columns | None = None) -> int:
     """Write pieces (m, k) of rows, float32 or float64, one after another into one file, at once or not at all.
 
-    The ending of the name says the format. Returns the number of rows. Memory: one piece (parquet: a row group).
-    columns: what stands beside the rows and is written with them, in the same order; only parquet has room for it.
+    Memory: one piece (parquet: a row group).
+
+    Args:
+        path: The new file; the ending of its name says the format.
+        pieces: Rows, in order.
+        columns: What stands beside the rows and is written with them, in the same order; only parquet has room for it.
+
+    Returns:
+        The number of rows.
 
     >>> import numpy as np, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -72,7 +81,7 @@ def write_rows(path: Path, pieces: Pieces, columns: Columns | None = None) -> in
     ...     count, np.load(Path(folder) / "rows.npy").shape
     (3, (3, 3))
     """
-    refuse_target(path)
+    check_target(path)
     rest = iter(pieces)
     first = next(rest, None)
     if first is None:
@@ -87,7 +96,7 @@ def write_rows(path: Path, pieces: Pieces, columns: Columns | None = None) -> in
 
     write = _WRITERS[path.suffix.lower()]
     if write is _write_parquet and columns is not None:
-        write = partial(_write_table, columns)
+        write = partial(_write_parquet, columns=columns)
     write_atomically(path, lambda temporary: write(temporary, first.shape[1], first.dtype, count_rows()), new=True)
     return count
 
@@ -133,38 +142,31 @@ def _write_behind(path: Path, head: Callable[[int], bytes], pieces: Pieces) -> N
         file.write(head(rows))
 
 
-def _write_parquet(path: Path, width: int, dtype: np.dtype[Any], pieces: Pieces) -> None:
+def _write_parquet(
+    path: Path, width: int, dtype: np.dtype[Any], pieces: Pieces, columns: Columns | None = None
+) -> None:
+    """Rows in a table of their own, or in the place of the vectors of one, with its other columns as they are."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    schema = pa.schema([(COLUMN, pa.list_(pa.from_numpy_dtype(dtype), width))])
+    kind = pa.list_(pa.from_numpy_dtype(dtype), width)
     # Numbers that are all different gain nothing by a dictionary, and next to nothing by compression.
+    compression = "none" if columns is None else "snappy"
+    table = columns or Columns(pa.schema([(COLUMN, kind)]), COLUMN, lambda size: iter(()))
+    # What a library noted of the old vectors, such as their type, no longer holds.
+    facts = {key: value for key, value in (table.schema.metadata or {}).items() if key != b"huggingface"}
+    fields = [pa.field(field.name, kind) if field.name == table.vectors else field for field in table.schema]
+    schema = pa.schema(fields, metadata=facts)
     # pyarrow itself opens no file whose name is not UTF-8.
     with (
         path.open("wb") as file,
-        parquet.ParquetWriter(file, schema, use_dictionary=False, compression="none") as writer,
+        parquet.ParquetWriter(file, schema, use_dictionary=table.names or False, compression=compression) as writer,
     ):
-        for group in _regroup(pieces):
-            values = pa.FixedSizeListArray.from_arrays(pa.array(group.ravel()), width)
-            writer.write_table(pa.Table.from_arrays([values], schema=schema))
-
-
-def _write_table(columns: Columns, path: Path, width: int, dtype: np.dtype[Any], pieces: Pieces) -> None:
-    """Rows in the place of the vectors of a table, with its other columns as they are."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    # What a library noted of the old vectors, such as their type, no longer holds.
-    facts = {key: value for key, value in (columns.schema.metadata or {}).items() if key != b"huggingface"}
-    kind = pa.list_(pa.from_numpy_dtype(dtype), width)
-    fields = [pa.field(field.name, kind) if field.name == columns.vectors else field for field in columns.schema]
-    schema = pa.schema(fields, metadata=facts)
-    with parquet.ParquetWriter(path, schema, use_dictionary=columns.names, compression="snappy") as writer:
-        take = _make_reader(columns)
+        take = _make_reader(table)
         for group in _regroup(pieces):
             others = take(len(group))
             values = pa.FixedSizeListArray.from_arrays(pa.array(group.ravel()), width)
-            arrays = [values if name == columns.vectors else others[name] for name in schema.names]
+            arrays = [values if name == table.vectors else others[name] for name in schema.names]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
 
 

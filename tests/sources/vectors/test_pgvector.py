@@ -174,10 +174,10 @@ def test_facts_tell_a_changed_table_of_as_many_rows(postgres: Path, sql: Any, ch
 
 
 def test_reading_cannot_write(postgres: Path) -> None:
-    from isotrope.sources.vectors.stores.pgvector import connection
+    from isotrope.sources.vectors.stores.pgvector_table import connect
 
     psycopg = pytest.importorskip("psycopg")
     place = parse(address(postgres, "texts"))
     assert place is not None
-    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction), connection(place) as server:
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction), connect(place) as server:
         server.execute("CREATE TABLE written (a int)")

@@ -164,7 +164,7 @@ def test_a_store_that_was_skipped_counts_for_nothing(tmp_path: Path, monkeypatch
     def changed(*_: object) -> None:
         raise InputError("it was changed.")
 
-    monkeypatch.setattr(lance, "refuse_changed", changed)
+    monkeypatch.setattr(lance, "check_unchanged", changed)
     source = ArraySource([place.address, str(tmp_path / "a.npy")], bad_files="skip")
     assert source.left_out == {place.address: "it was changed."}
     assert source.store is None

@@ -110,11 +110,11 @@ def apply(
 def _check_output(output: str, column: str | None, engine: Engine) -> Address | None:
     """Raise an error for an output that cannot be written; returns its address where it is in a store."""
     from isotrope.sources.vectors.stores.address import parse
-    from isotrope.storage.row_files import refuse_target
+    from isotrope.storage.row_files import check_target
 
     address = parse(output)
     if address is None:
-        refuse_target(Path(output))
+        check_target(Path(output))
         if column is not None:
             raise InputError(f"--output-column ({column!r}) is for stores; leave it out for a file.")
     elif engine.engine != "local":

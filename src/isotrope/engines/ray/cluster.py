@@ -10,10 +10,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from isotrope.engines.ray.merge_tree import Merger
+from isotrope.engines.ray.replica import Replica
 from isotrope.errors import InputError, MissingExtra
 
 #: Seconds to wait for a port to answer, for Ray to start or to be joined, and for workers to be given.
 _PORT, _START, _WORKERS = 5.0, 60.0, 60.0
+
+#: Times that a task whose worker was lost is begun again: one that kills every worker must not go on for ever, and one
+#: lost machine alone may use up half a dozen.
+TRIES = 20
+
+#: Workers for each of those who add up what they make.
+MERGED = 16
 
 
 @contextmanager
@@ -31,6 +40,31 @@ def connect(address: str | None, workers: int | None) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def start_workers(
+    address: str | None, workers: int | None, gpus_per_worker: float
+) -> Iterator[tuple[Any, dict[Any, str], list[Any]]]:
+    """Start workers on a cluster.
+
+    Returns:
+        The module `ray`, replicas with the life of each, and those who add up what they make.
+    """
+    with connect(address, workers) as ray:
+        count = count_workers(ray, workers, gpus_per_worker)
+        again = {"max_restarts": -1, "max_task_retries": TRIES}
+        # They hold no CPU, so that one whose machine is lost finds a place where all CPUs have their workers already.
+        reader = ray.remote(num_cpus=0, num_gpus=gpus_per_worker, **again)(Replica)
+        merger = ray.remote(num_cpus=0, **again)(Merger)
+        where = ["DEFAULT"] * count if gpus_per_worker else place_workers(ray, count)  # Ray knows which GPUs are free
+        readers = [reader.options(scheduling_strategy=place).remote() for place in where]
+        mergers = [merger.remote() for _ in range(-(-count // MERGED))]
+        try:
+            yield ray, start_actors(ray, readers), list(start_actors(ray, mergers))
+        finally:
+            for actor in (*readers, *mergers):
+                ray.kill(actor)
 
 
 def _ray() -> Any:
@@ -54,7 +88,7 @@ def _start(ray: Any, address: str, workers: int | None) -> None:
         failure = _start_ray(ray, options)
         what = "Ray cannot be started here"
     else:
-        _refuse_silent(address)
+        _check_answers(address)
         failures: list[str | None] = []
         thread = threading.Thread(target=lambda: failures.append(_start_ray(ray, options)), daemon=True)
         thread.start()
@@ -77,7 +111,7 @@ def _start_ray(ray: Any, options: dict[str, Any]) -> str | None:
     return None
 
 
-def _refuse_silent(address: str) -> None:
+def _check_answers(address: str) -> None:
     host, _, port = address.partition("://")[2 if "://" in address else 0].rpartition(":")
     if not host or not port.isdigit():
         if address != "auto":

@@ -1,11 +1,14 @@
-"""In which order what is made of shards is added up: their number decides, and nothing else."""
+"""How what is made of shards is added up: in an order that only their number decides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from isotrope.sources.source import Reduction
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Reduction)
 
 #: Shards, or sums, that are added up at once.
 FAN = 4
@@ -29,7 +32,10 @@ def levels(shards: int | None) -> int:
 class Tree(Generic[T]):
     """Parts added up as they come: four and four on each level, and four of the last level to the whole.
 
-    join: the sum of some. whole: what is there already; parts that are not in it yet are not in `whole`.
+    Args:
+        join: Adds up parts.
+        levels: Levels of sums before the whole.
+        whole: What is there already; parts that are still in a level are not in it.
 
     >>> tree = Tree(lambda *those: "(" + "".join(those) + ")", 2)
     >>> [tree.add(part) for part in "abcdefghijklmnopqr"].index(True)
@@ -73,3 +79,38 @@ class Tree(Generic[T]):
 
     def _sum(self, *those: T) -> T:
         return those[0] if len(those) == 1 else self._join(*those)
+
+
+def merge(*parts: R) -> R:
+    """The sum of parts in their order, none of which is changed; settled, because what arrives cannot be written to."""
+    first, *others = parts
+    if not others:
+        return first
+    total = first + others[0]
+    for part in others[1:]:
+        total += part
+    total.settle()
+    return total
+
+
+class Merger:
+    """A worker that adds up what others have made."""
+
+    def ping(self) -> None:
+        """Nothing: who answers is there."""
+
+    def merge(self, *parts: R) -> tuple[Any, R]:
+        """The bars of the samples of the sum, for those who read on, and the sum."""
+        total = merge(*parts)
+        return total.sample_bars(), total
+
+
+def merge_bars(known: Any, more: Any) -> Any:
+    """Both together: of two bars the lower one.
+
+    >>> merge_bars({"a": 5, "b": 7}, {"a": 6, "b": 3}), merge_bars(None, {"a": 6})
+    ({'a': 5, 'b': 3}, {'a': 6})
+    """
+    if not known or not more:
+        return known or more
+    return {key: min(bars[key] for bars in (known, more) if key in bars) for key in known | more}

@@ -1,4 +1,4 @@
-"""What runs on the workers of a cluster: a replica of the source, which reads shards, and the merging of results."""
+"""What runs on the workers of a cluster: a replica of the source, which reads shards, and what is made of them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from isotrope.compute.threads import limit_threads
 from isotrope.errors import InputError, IsotropeError
 from isotrope.sources.batch import Batch
 from isotrope.sources.input import Input
-from isotrope.sources.reduction import Reduction
-from isotrope.sources.source import Source
+from isotrope.sources.source import Reduction, Source
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Reduction)
@@ -22,22 +21,29 @@ R = TypeVar("R", bound=Reduction)
 #: What is made of the batches of a shard; the second argument is the bars of the sum so far.
 Made = Callable[[Iterable[Batch], Any], T]
 
+#: What a source says of itself before it is read, and is the same for all of its replicas.
+KNOWN = ("layers", "width", "unit", "total", "layer_names", "batch_rows", "dtype", "parts", "shard_size")
+
 
 class Given(NamedTuple):
-    """A number that tells readings apart, a reference to the reading, and what is known of its source.
+    """A number that tells readings apart, a reference to the reading, and the identity of its source.
 
     Ray brings the reading to a worker only where it is asked for, once, and not with every shard.
     """
 
     which: int
     reading: Any
-    known: tuple[Any, ...] | None = None
+    identity: tuple[Any, ...] | None = None
 
 
 class Facts(NamedTuple):
-    """What became of a shard. units: read (rows, texts). ended: whether it lies beyond the end of the input.
+    """What became of a shard.
 
-    life: of the worker that read it, another one after a restart. bad: why it was skipped, None where it was not.
+    Attributes:
+        units: How many were read (rows, texts).
+        ended: Whether it lies beyond the end of the input.
+        life: Of the worker that read it, another one after a restart.
+        bad: Why it was skipped, None where it was not.
     """
 
     units: int
@@ -73,7 +79,7 @@ class Replica:
             reading: Input = ray.get(given.reading)
             loaded = None if self._source is None else self._source.loaded
             source = reading.open() if loaded is None else reading.rows_over(open_corpus(reading.text), loaded)
-            if given.known not in (None, find_identity(source)):
+            if given.identity not in (None, find_identity(source)):
                 self._source = None  # whoever asks again may find it as it was
                 raise InputError(
                     f"a worker finds {_in_words(source)} and the first one found others: files have changed, or could "
@@ -85,19 +91,8 @@ class Replica:
     def about(self, given: Given) -> dict[str, Any]:
         """All that there is to know of the source without reading it."""
         source = self._open(given)
-        return {
-            "layers": source.layers,
-            "width": source.width,
-            "total": source.total,
-            "unit": source.unit,
-            "layer_names": source.layer_names,
-            "batch_rows": source.batch_rows,
-            "dtype": source.dtype,
-            "parts": source.parts,
-            "shard_size": source.shard_size,
-            "described": source.describe(),
-            "known": find_identity(source),
-        }
+        known = {name: getattr(source, name) for name in KNOWN}
+        return known | {"described": source.describe(), "identity": find_identity(source)}
 
     def token_names(self, given: Given, tokens: Any) -> list[str] | None:
         return self._open(given).token_names(tokens)
@@ -166,39 +161,25 @@ def _reason(error: Exception) -> str:
     return " ".join(str(error).split())[:500] or type(error).__name__
 
 
-def merge(*parts: R) -> R:
-    """The sum of parts in their order, none of which is changed; settled, because what arrives cannot be written to."""
-    first, *others = parts
-    if not others:
-        return first
-    total = first + others[0]
-    for part in others[1:]:
-        total += part
-    total.settle()
-    return total
+def map_shard(function: Callable[[Batch], T], batches: Iterable[Batch], _: Any) -> list[T]:
+    """What a function makes of each batch of a shard."""
+    made = []
+    for batch in batches:
+        made.append(function(batch))
+        del batch
+    return made
 
 
-class Merger:
-    """A worker that adds up what others have made."""
-
-    def ping(self) -> None:
-        """Nothing: who answers is there."""
-
-    def merge(self, *parts: R) -> tuple[Any, R]:
-        """The bars of the samples of the sum, for those who read on, and the sum."""
-        total = merge(*parts)
-        return total.sample_bars(), total
-
-
-def merge_bars(known: Any, more: Any) -> Any:
-    """Both together: of two bars the lower one.
-
-    >>> merge_bars({"a": 5, "b": 7}, {"a": 6, "b": 3}), merge_bars(None, {"a": 6})
-    ({'a': 5, 'b': 3}, {'a': 6})
-    """
-    if not known or not more:
-        return known or more
-    return {key: min(bars[key] for bars in (known, more) if key in bars) for key in known | more}
+def reduce_shard(empty: R, layers: int, batches: Iterable[Batch], bars: Any) -> R:
+    """The batches of one shard, added up."""
+    part = empty.empty(bars)
+    part.shards = 1
+    with part.open_pool(layers, threads=1) as pool:
+        for batch in batches:
+            part.update(batch, pool)
+            del batch
+        part.settle()
+    return part
 
 
 def use_absolute_paths(reading: Input) -> Input:

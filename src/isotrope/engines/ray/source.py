@@ -1,26 +1,27 @@
-"""Source to statistics on a Ray cluster: shards as tasks, back-pressure, and a tree of sums."""
+"""Source to statistics on a Ray cluster: shards as tasks of workers, back-pressure, and a tree of sums."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from itertools import cycle
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.engines.ray.merge_tree import Tree, levels
-from isotrope.engines.ray.replica import Given, Made, merge_bars, name_shard
+from isotrope.engines.ray.cluster import TRIES, count_unplaced, start_workers
+from isotrope.engines.ray.merge_tree import Tree, levels, merge_bars
+from isotrope.engines.ray.replica import KNOWN, Given, Made, map_shard, name_shard, reduce_shard, use_absolute_paths
+from isotrope.errors import InputError
 from isotrope.layers import Layer
 from isotrope.sources.batch import Batch
-from isotrope.sources.reduction import Reduction
-from isotrope.sources.source import Source
-
-if TYPE_CHECKING:
-    from isotrope.engines.ray.workers import Workers
+from isotrope.sources.input import Input
+from isotrope.sources.source import Reduction, Source
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Reduction)
@@ -32,6 +33,78 @@ _HELD, _AHEAD = 2, 4
 #: Sums that may be under way, for each of those who add up, before reading waits for them.
 _SUMS = 10
 
+#: Seconds between looks at what is waited for, and seconds that workers may be without a place to run meanwhile.
+_LOOK, _PLACE = 5.0, 60.0
+
+
+@contextmanager
+def ray_workers(*, address: str | None, workers: int | None, gpus_per_worker: float, skip: bool) -> Iterator[Workers]:
+    """Workers on a cluster. skip: leave shards out that cannot be read."""
+    with start_workers(address, workers, gpus_per_worker) as (ray, lives, mergers):
+        yield Workers(ray, lives, mergers, skip=skip)
+
+
+class Workers:
+    """Replicas on a cluster, those who add up what they make, and what became of their shards.
+
+    retried: shards that were begun again because their worker was lost.
+    """
+
+    def __init__(self, ray: Any, lives: dict[Any, str], mergers: list[Any], *, skip: bool) -> None:
+        self.ray, self.replicas, self.mergers, self.skip = ray, list(lives), mergers, skip
+        self._lives = lives
+        self.retried = 0
+        self._readings = 0
+
+    @property
+    def engine(self) -> dict[str, Any]:
+        """Plain data for provenance."""
+        return {
+            "name": "ray",
+            "version": self.ray.__version__,
+            "workers": len(self.replicas),
+            "retried_shards": self.retried,
+            "skipped_shards": {},
+        }
+
+    def open(self, reading: Input) -> RaySource:
+        """The source of a reading on all of them; a model that one of them has loaded already stays loaded."""
+        self._readings += 1
+        return RaySource(self, Given(self._readings, self.ray.put(use_absolute_paths(reading))))
+
+    def lives(self, replica: Any, life: str) -> None:
+        """Take note of who read a shard: one that takes a lost one's place has begun its first shard again."""
+        self.retried += life != self._lives[replica]
+        self._lives[replica] = life
+
+    def first(self, references: list[Any]) -> Any:
+        """The first of some references that is there, unless workers find no place to run: Ray would wait for ever."""
+        since = None
+        while not (found := self.ray.wait(references, num_returns=1, timeout=_LOOK)[0]):
+            now, lost = time.monotonic(), count_unplaced(self.replicas)
+            since = (since or now) if lost else None
+            if since is not None and now - since >= _PLACE:
+                raise InputError(
+                    f"a machine of the cluster was lost and {lost} of {len(self.replicas)} workers find no place to "
+                    "run on; go on with --resume and fewer --workers, or when the machine is back."
+                )
+        return found[0]
+
+    def get(self, reference: Any) -> Any:
+        """What a reference stands for; an error of a worker's as if it had happened here."""
+        self.first([reference])
+        try:
+            return self.ray.get(reference)
+        except self.ray.exceptions.RayError as error:
+            cause = error.cause if isinstance(error, self.ray.exceptions.RayTaskError) else error
+            if not isinstance(cause, self.ray.exceptions.RayError):
+                raise cause from None
+            reason = f"{type(cause).__name__}: {str(cause).strip().splitlines()[0].rstrip('.:')[:200]}"
+            raise InputError(
+                f"the cluster lost a worker or what it had made {TRIES} times over ({reason}); "
+                "it may be out of memory: try fewer workers or a smaller --batch-size."
+            ) from error
+
 
 class RaySource(Source):
     """The rows of a source that replicas on a cluster hold; its batches are numbered and made as everywhere else.
@@ -41,13 +114,18 @@ class RaySource(Source):
     holds more than one.
     """
 
+    # Properties of other sources; here they are values that a replica has sent.
+    total: int | None = None
+    shard_size: int = 0
+    layer_names: Mapping[Layer, str] = MappingProxyType({})
+    parts: int = 1
+
     def __init__(self, workers: Workers, given: Given) -> None:
         self._workers, self._ray, self._replicas = workers, workers.ray, workers.replicas
-        about = workers.get(self._replicas[0].about.remote(given))
-        self._given = given._replace(known=about.pop("known"))
-        self._about = about
-        self.layers, self.width, self.unit = about["layers"], about["width"], about["unit"]
-        self.batch_rows, self.dtype = about["batch_rows"], about["dtype"]
+        self._about = workers.get(self._replicas[0].about.remote(given))
+        self._given = given._replace(identity=self._about["identity"])
+        for name in KNOWN:
+            setattr(self, name, self._about[name])
         self._skipped: dict[int, str] = {}  # shards that could not be read, and why
 
     @property
@@ -55,24 +133,6 @@ class RaySource(Source):
         """Plain data for provenance."""
         bad = {name_shard(self, number): why for number, why in sorted(self._skipped.items())}
         return self._workers.engine | {"skipped_shards": bad}
-
-    @property
-    def total(self) -> int | None:
-        total: int | None = self._about["total"]
-        return total
-
-    @property
-    def shard_size(self) -> int:
-        return int(self._about["shard_size"])
-
-    @property
-    def layer_names(self) -> Mapping[Layer, str]:
-        names: Mapping[Layer, str] = self._about["layer_names"]
-        return names
-
-    @property
-    def parts(self) -> int:
-        return int(self._about["parts"])
 
     def describe(self) -> dict[str, Any]:
         return dict(self._about["described"])
@@ -87,7 +147,7 @@ class RaySource(Source):
 
     def map(self, function: Callable[[Batch], T]) -> Iterator[T]:
         """What the workers make of each batch, in order, brought here one shard at a time."""
-        for made in self._shards(partial(_map_shard, function), 0, [None], ahead=_HELD):
+        for made in self._shards(partial(map_shard, function), 0, [None], ahead=_HELD):
             yield from self._workers.get(made)
 
     def reduce(self, result: R, *, keep: Callable[[R], None] | None = None, every: float = 60.0) -> R:
@@ -99,7 +159,7 @@ class RaySource(Source):
             now.note_shards(retried + self._workers.retried, self._skipped if self._workers.skip else None)
             return now
 
-        make = partial(_reduce_shard, result.empty(), len(self.layers))
+        make = partial(reduce_shard, result.empty(), len(self.layers))
         onto, known = None, result.sample_bars()
         if result.shards:
             result.settle()  # what arrives cannot be written to
@@ -122,8 +182,14 @@ class RaySource(Source):
     ) -> T:
         """The sum of what is made of the shards from number `first` on, added to what is there already.
 
-        onto: a reference to that; known: the bars of its samples; done: the units that it holds. keep: called with the
-        sum so far about every `every` seconds; going on from there gives the same sum.
+        Args:
+            make: What is made of the batches of a shard.
+            onto: A reference to what is there already.
+            known: The bars of its samples.
+            first: The first shard that it does not hold.
+            done: The units that it holds.
+            keep: Called with the sum so far about every `every` seconds; going on from there gives the same sum.
+            every: Seconds between these calls.
         """
         mergers, most = cycle(self._workers.mergers), _SUMS * len(self._workers.mergers)
         merging: deque[Any] = deque()
@@ -157,8 +223,12 @@ class RaySource(Source):
     ) -> Iterator[Any]:
         """References to what is made of each shard, in order.
 
-        bars: its only item is the bars of the sum so far. ahead: how many shards for each worker are started at most
-        before the first of them is done and handed out. done: units of the shards before.
+        Args:
+            make: What is made of the batches of a shard.
+            first: The number of the first shard.
+            bars: Its only item is the bars of the sum so far.
+            ahead: How many shards for each worker are started at most before the first of them is done.
+            done: Units of the shards before.
         """
         end = self._count
         how = self._ray.put(make)
@@ -195,24 +265,3 @@ class RaySource(Source):
             while head in ready and (end is None or head < end):
                 yield ready.pop(head)
                 head += 1
-
-
-def _map_shard(function: Callable[[Batch], T], batches: Iterable[Batch], _: Any) -> list[T]:
-    """What a function makes of each batch of a shard."""
-    made = []
-    for batch in batches:
-        made.append(function(batch))
-        del batch
-    return made
-
-
-def _reduce_shard(empty: R, layers: int, batches: Iterable[Batch], bars: Any) -> R:
-    """The batches of one shard, added up."""
-    part = empty.empty(bars)
-    part.shards = 1
-    with part.open_pool(layers, threads=1) as pool:
-        for batch in batches:
-            part.update(batch, pool)
-            del batch
-        part.settle()
-    return part

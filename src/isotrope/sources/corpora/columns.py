@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from isotrope.errors import InputError
 from isotrope.registry import did_you_mean
-from isotrope.sources.groups import shorten_label
+from isotrope.sources.batch import shorten_label
 
 #: A row's number, counted from 1, and the row: a string, a mapping from column to value, or None.
 Row: TypeAlias = tuple[int, Any]

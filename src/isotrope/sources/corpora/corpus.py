@@ -28,8 +28,8 @@ from isotrope.sources.corpora.lines import (
     stream_blocks,
 )
 from isotrope.sources.vectors.remote import describe_url, download, is_url
+from isotrope.storage.files import PIPE, check_regular, special_kind
 from isotrope.storage.provenance import describe_file
-from isotrope.storage.regular_files import PIPE, check_regular, special_kind
 
 MANUAL = "python-manual"
 #: The files that `save_to_disk` leaves in the folder of a dataset, and of a dataset with splits.
@@ -50,8 +50,11 @@ class Text:
 class Corpus:
     """Texts that can be read any number of times.
 
-    read: begins a new pass. facts: plain data for provenance. stream: true where a pass goes over a network.
-    skipped: how many null and empty texts the last whole pass left out, None before there was one.
+    Attributes:
+        read: Begins a new pass.
+        facts: Gives plain data for provenance.
+        stream: Whether a pass goes over a network.
+        skipped: How many null and empty texts the last whole pass left out, None before there was one.
 
     >>> corpus = open_corpus(["one", " ", "two"])
     >>> [text.text for text in corpus], corpus.count(), corpus.skipped

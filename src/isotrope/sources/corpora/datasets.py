@@ -17,8 +17,11 @@ STRINGS = ("string", "large_string")
 def load_split(source: str | Path, split: str | None, *, saved: bool = False, hint: str = "") -> tuple[Any, str]:
     """One split of a dataset and its name: the split asked for, else "train", else the only one saved.
 
-    source: a hub id ("org/name" or "org/name:config") or a local folder; saved: it was written by
-    `save_to_disk`. hint: what to add to the sentence that the id was not found.
+    Args:
+        source: A hub id ("org/name" or "org/name:config") or a local folder.
+        split: The split asked for.
+        saved: Whether the folder was written by `save_to_disk`.
+        hint: What to add to the sentence that the id was not found.
     """
     try:
         import datasets

@@ -24,6 +24,7 @@ from isotrope.sources.corpora.columns import (
     text_cells,
 )
 from isotrope.sources.corpora.lines import LONGEST, UNITS, decode_lines, file_lines
+from isotrope.sources.record_batches import ipc_batches, open_ipc_reader, parquet_batches
 
 SLICE = 1024  # rows of an Arrow batch that become Python objects at a time
 JSON_LIMIT = 2**30
@@ -119,50 +120,38 @@ def plain_rows(batch: Any) -> Iterator[dict[str, Any]]:
         yield {name: value.as_py() for name, value in zip(batch.schema.names, values, strict=True)}
 
 
-def batch_rows(batches: Iterable[Any], keep: Sequence[str]) -> Iterator[Row]:
-    number = 0
-    for batch in batches:
-        for start in range(0, batch.num_rows, SLICE):
-            for row in plain_rows(batch.slice(start, SLICE).select(keep)):
-                number += 1
-                yield number, row
+def parquet_rows(path: Path, keep: Sequence[str]) -> Iterator[Row]:
+    # Behind the texts comes the column of groups.
+    labels = keep[1] if len(keep) > 1 else None
+    return batch_rows(path, keep, parquet_batches(path, keep, labels, 0, SLICE))
 
 
-@contextmanager
-def open_parquet_batches(path: Path) -> Iterator[tuple[Any, Callable[[Sequence[str]], Iterable[Any]]]]:
+def ipc_rows(path: Path, keep: Sequence[str]) -> Iterator[Row]:
+    return batch_rows(path, keep, ipc_batches(path, 0, SLICE))
+
+
+def batch_rows(path: Path, keep: Sequence[str], batches: Iterable[tuple[int, Any]]) -> Iterator[Row]:
+    with arrow_errors(path):
+        for first, batch in batches:
+            for start in range(0, batch.num_rows, SLICE):
+                yield from enumerate(plain_rows(batch.slice(start, SLICE).select(keep)), first + start + 1)
+
+
+def read_parquet_schema(path: Path) -> Any:
     import pyarrow.parquet as pq
 
-    def batches(keep: Sequence[str]) -> Iterator[Any]:
-        # Behind the texts comes the column of groups, each of which is kept once and not once for each row.
-        with pq.ParquetFile(path, read_dictionary=list(keep[1:])) as coded:
-            yield from coded.iter_batches(SLICE, columns=list(keep))
-
     with pq.ParquetFile(path) as file:
-        yield file.schema_arrow, batches
+        return file.schema_arrow
 
 
-@contextmanager
-def open_arrow_batches(path: Path) -> Iterator[tuple[Any, Callable[[Sequence[str]], Iterable[Any]]]]:
-    import pyarrow as pa
-
-    with pa.memory_map(str(path)) as file:
-        try:
-            reader = pa.ipc.open_file(file)
-            batches: Iterable[Any] = map(reader.get_batch, range(reader.num_record_batches))
-        except pa.ArrowInvalid:  # Hugging Face datasets writes the stream format under the same extension
-            file.seek(0)
-            batches = reader = pa.ipc.open_stream(file)
-        yield reader.schema, lambda keep: batches
+def read_ipc_schema(path: Path) -> Any:
+    with open_ipc_reader(path) as reader:
+        return reader.schema
 
 
-def arrow_rows(path: Path, keep: Sequence[str], opened: Any) -> Iterator[Row]:
-    with arrow_errors(path), opened(path) as (_, batches):
-        yield from batch_rows(batches(keep), keep)
-
-
-def arrow_columns(path: Path, opened: Any) -> dict[str, bool]:
-    with arrow_errors(path), opened(path) as (schema, _):
-        return {field.name: str(field.type).split(",")[0] in ARROW_STRINGS for field in schema}
+def arrow_columns(path: Path, read_schema: Callable[[Path], Any]) -> dict[str, bool]:
+    with arrow_errors(path):
+        return {field.name: str(field.type).split(",")[0] in ARROW_STRINGS for field in read_schema(path)}
 
 
 def head_of(
@@ -193,11 +182,6 @@ def table_format(kind: str, rows: Any, is_text: Callable[[Any], bool], place: st
     return Format(kind, rows, partial(head_of, rows, is_text), place)
 
 
-def arrow_format(kind: str, opened: Any) -> Format:
-    """A format whose columns stand in its schema."""
-    return Format(kind, partial(arrow_rows, opened=opened), partial(arrow_columns, opened=opened), "row")
-
-
 TEXT = {unit: Format("text", partial(text_rows, unit=unit), no_columns, "line") for unit in UNITS}
 TEXT_SUFFIXES = (".txt", ".text", ".md", ".rst")
 TABLES = {
@@ -206,8 +190,8 @@ TABLES = {
     ".json": table_format("json", json_rows, is_string, "item"),
     ".csv": table_format("csv", partial(csv_rows, delimiter=","), is_no_number, "line"),
     ".tsv": table_format("tsv", partial(csv_rows, delimiter="\t"), is_no_number, "line"),
-    ".parquet": arrow_format("parquet", open_parquet_batches),
-    ".arrow": (arrow := arrow_format("arrow", open_arrow_batches)),
+    ".parquet": Format("parquet", parquet_rows, partial(arrow_columns, read_schema=read_parquet_schema), "row"),
+    ".arrow": (arrow := Format("arrow", ipc_rows, partial(arrow_columns, read_schema=read_ipc_schema), "row")),
     ".feather": arrow,
 }
 

@@ -32,28 +32,24 @@ def file_lines(path: Path) -> Iterator[bytes]:
     opened = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with opened(path, "rb") as stream:
-            yield from short_lines(stream, str(path))
+            yield from short_lines(stream.readline, str(path))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path} is not a whole gzip file ({error}); pack it again or unpack it.") from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; check the path and its rights.") from error
 
 
-def short_lines(stream: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[bytes]:
+def short_lines(read_line: Callable[[int], bytes], name: str) -> Iterator[bytes]:
     """The lines of a stream; one that is too long to be a text is refused before it fills the memory."""
     number = 0
-    while line := stream.readline(LONGEST + 1):
+    while line := read_line(LONGEST + 1):
         number += 1
-        _refuse_long(line, number, name)
+        if len(line) > LONGEST:
+            raise InputError(
+                f"line {number} of {name} is longer than {LONGEST >> 20:,} MiB, which is no text; "
+                "check the file, or put each text into a line of its own."
+            )
         yield line
-
-
-def _refuse_long(line: bytes, number: int, name: str) -> None:
-    if len(line) > LONGEST:
-        raise InputError(
-            f"line {number} of {name} is longer than {LONGEST >> 20:,} MiB, which is no text; "
-            "check the file, or put each text into a line of its own."
-        )
 
 
 def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
@@ -64,7 +60,7 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]
     """
     offset = 0
     for number, line in enumerate(lines, 1):
-        _refuse_binary(line, name, f"line {number}")
+        _check_text(line, name, f"line {number}")
         start = len(codecs.BOM_UTF8) if number == 1 and line.startswith(codecs.BOM_UTF8) else 0
         try:
             text = line[start:].decode()
@@ -77,7 +73,7 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]
         offset += len(line)
 
 
-def _refuse_binary(data: bytes, name: str, where: str) -> None:
+def _check_text(data: bytes, name: str, where: str) -> None:
     if b"\0" in data:
         raise InputError(
             f"{name} is binary or UTF-16, not UTF-8 text (NUL byte in {where}); "
@@ -163,22 +159,23 @@ def spool_blocks(blocks: Iterable[bytes], name: str) -> tuple[IO[bytes], dict[st
     spool = tempfile.SpooledTemporaryFile(max_size=2**26)  # noqa: SIM115 - lives as long as the corpus
     digest = hashlib.sha256()
     for block in blocks:
-        _refuse_binary(block, name, f"the {len(block):,} bytes from byte {spool.tell():,} on")
+        _check_text(block, name, f"the {len(block):,} bytes from byte {spool.tell():,} on")
         spool.write(block)
         digest.update(block)
     return spool, {"bytes": spool.tell(), "sha256": digest.hexdigest()}
 
 
 def read_spooled_lines(spool: IO[bytes], name: str) -> Iterator[bytes]:
-    place = number = 0
-    while True:
+    place = 0
+
+    def read_line(most: int) -> bytes:
+        nonlocal place
         spool.seek(place)  # each time: another pass may be under way on the same file
-        if not (line := spool.readline(LONGEST + 1)):
-            return
-        number += 1
-        _refuse_long(line, number, name)
+        line = spool.readline(most)
         place = spool.tell()
-        yield line
+        return line
+
+    return short_lines(read_line, name)
 
 
 def manual_cells(group_by: str | None) -> Iterator[Cell]:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.layers import Choice, Layer
-from isotrope.sources.batch import Batch, Rows
-from isotrope.sources.groups import Groups
+from isotrope.sources.batch import Batch, Groups, Rows
 from isotrope.sources.media import audio, images
 from isotrope.sources.media.clips import Clip, alike
 from isotrope.sources.media.corpus import Item, Media
@@ -22,8 +21,7 @@ from isotrope.sources.media.speech import MOST, Heard, listen
 from isotrope.sources.models.hidden_states import find_norm_after, name_states, record_input, run_model
 from isotrope.sources.models.load import Loaded
 from isotrope.sources.models.modality import WORDS
-from isotrope.sources.shards import Cursor, batches_per_shard
-from isotrope.sources.source import Source
+from isotrope.sources.source import Cursor, Source, batches_per_shard
 from isotrope.sources.text.layer_choice import check_options, name_layers, resolve_pooled_layers
 from isotrope.sources.text.pooling import parse
 from isotrope.sources.text.rows import widen

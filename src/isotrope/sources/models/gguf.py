@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from isotrope.errors import InputError
-from isotrope.storage.regular_files import check_regular
+from isotrope.storage.files import check_regular
 
 #: Bytes of the types of values; 8 is text, 9 an array.
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}

@@ -12,7 +12,7 @@ from isotrope.sources import EMBEDDED
 from isotrope.sources.models.gguf import check_gguf
 from isotrope.sources.models.hub import find_commit, hub_answers
 from isotrope.sources.models.model_files import check_config_file
-from isotrope.storage.regular_files import check_regular, check_regular_files
+from isotrope.storage.files import check_regular, check_regular_files
 
 
 @dataclass(frozen=True)

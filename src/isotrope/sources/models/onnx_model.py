@@ -13,8 +13,8 @@ from isotrope.errors import InputError, IsotropeError
 from isotrope.sources.models.environment import check_packages, silence_transformers
 from isotrope.sources.models.load import Loaded
 from isotrope.sources.models.onnx_layers import blocks
+from isotrope.storage.files import check_regular
 from isotrope.storage.provenance import describe_file
-from isotrope.storage.regular_files import check_regular
 
 #: Ids of the trial that tells which values are states: two texts of a length that nothing else has.
 _TRIAL = (2, 11)

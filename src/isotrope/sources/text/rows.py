@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.layers import Layer
-from isotrope.sources.batch import Rows
-from isotrope.sources.groups import Groups
+from isotrope.sources.batch import Groups, Rows
 from isotrope.sources.text.pooling import Pooling, compute_weighted_mean
 from isotrope.sources.text.token_weights import TokenWeights
 from isotrope.sources.text.tokenize import EncodedText

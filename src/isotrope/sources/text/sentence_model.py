@@ -11,15 +11,13 @@ import numpy as np
 
 from isotrope.errors import InputError
 from isotrope.layers import Layer
-from isotrope.sources.batch import Batch, Rows
+from isotrope.sources.batch import Batch, Groups, Rows
 from isotrope.sources.corpora.corpus import Corpus, Text
-from isotrope.sources.groups import Groups
 from isotrope.sources.models.environment import check_packages, resolve_device, silence_transformers
 from isotrope.sources.models.hub import find_commit
 from isotrope.sources.models.load import Loaded, list_weight_files
 from isotrope.sources.models.location import check_local_folder
-from isotrope.sources.shards import Cursor, batches_per_shard
-from isotrope.sources.source import Source
+from isotrope.sources.source import Cursor, Source, batches_per_shard
 
 #: The name of this space, where layers are named.
 ENCODED = "encoded"

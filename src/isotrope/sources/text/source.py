@@ -21,8 +21,7 @@ from isotrope.sources.models.hidden_states import (
     shift_right,
 )
 from isotrope.sources.models.load import Loaded
-from isotrope.sources.shards import MOST, Cursor, batches_per_shard
-from isotrope.sources.source import Source
+from isotrope.sources.source import MOST, Cursor, Source, batches_per_shard
 from isotrope.sources.text.layer_choice import check_mixes, check_options, name_layers, resolve_pooled_layers
 from isotrope.sources.text.pooling import mean, parse
 from isotrope.sources.text.rows import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -18,7 +18,6 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, MissingExtra
-from isotrope.sources.vectors.other_columns import array_columns
 from isotrope.sources.vectors.row_blocks import (
     ELSEWHERE,
     INTEGERS,
@@ -27,12 +26,13 @@ from isotrope.sources.vectors.row_blocks import (
     WIDE,
     Block,
     BlockEntry,
+    array_columns,
     dtype_label,
     entry_block,
     listing,
     pick,
 )
-from isotrope.sources.vectors.trial_process import refuse_fatal
+from isotrope.sources.vectors.unreadable_files import check_safe_to_read
 
 #: The limit of the safetensors library itself, checked before anything of that size is allocated.
 MAX_SAFETENSORS_HEADER = 100_000_000
@@ -66,7 +66,7 @@ _SAFETENSORS_DTYPES = {
 
 def open_npy(path: Path, column: str | None, group_by: str | None) -> list[Block]:
     """The one array of a .npy file, memory-mapped."""
-    refuse_names(f"{path} is a .npy file, which", column, group_by)
+    check_no_names(f"{path} is a .npy file, which", column, group_by)
     with path.open("rb") as file:
         entry = npy_entry(path, file, path.stat().st_size)
     return [entry_block(str(path), entry)]
@@ -82,7 +82,7 @@ def open_safetensors(path: Path, column: str | None, group_by: str | None) -> li
             raise ValueError(f"its header claims {length} bytes, the file has {size}")
         header = json.loads(file.read(length))
     header.pop("__metadata__", None)
-    _refuse_overlaps(header)
+    _check_overlaps(header)
     entries = {name: _tensor_entry(path, name, header[name], 8 + length, size) for name in header}
     return blocks_of(path, entries, column, group_by)
 
@@ -92,7 +92,7 @@ def open_hdf5(path: Path, column: str | None, group_by: str | None) -> list[Bloc
     _h5py()  # not only in the process that tries it
     size = path.stat().st_size
     # On some damaged files the library itself goes round in circles, where nothing can stop it.
-    refuse_fatal(str(path), partial(_hdf5_entries, path), _SECONDS + size / _BYTES_A_SECOND)
+    check_safe_to_read(str(path), partial(_hdf5_entries, path), _SECONDS + size / _BYTES_A_SECOND)
     return blocks_of(path, _hdf5_entries(path), column and column.strip("/"), group_by and group_by.strip("/"))
 
 
@@ -112,7 +112,7 @@ def _hdf5_entries(path: Path) -> dict[str, BlockEntry]:
     return entries
 
 
-def refuse_names(what: str, column: str | None, group_by: str | None) -> None:
+def check_no_names(what: str, column: str | None, group_by: str | None) -> None:
     """Refuse `column` and `group_by` where there is one array without a name."""
     if group_by is not None:
         raise InputError(
@@ -205,7 +205,7 @@ def _tensor_entry(path: Path, name: str, tensor: dict[str, Any], data: int, size
     return BlockEntry(shape, label, partial(_map, path, stored, data + start, shape, "C"))
 
 
-def _refuse_overlaps(header: dict[str, Any]) -> None:
+def _check_overlaps(header: dict[str, Any]) -> None:
     """Refuse tensors that share bytes, by which a small file would hold any number of rows."""
     spans = sorted((*tensor["data_offsets"], name) for name, tensor in header.items())
     for (_, end, name), (start, _, other) in pairwise(spans):
@@ -231,19 +231,33 @@ def _map(
 ) -> AbstractContextManager[Any]:
     if order == "F":
         return nullcontext(np.memmap(path, dtype, "r", offset, shape, order))
-    return nullcontext(_Mapped(path, np.dtype(dtype), offset, shape))
+    return nullcontext(FileRows(partial(_map_bytes, path), np.dtype(dtype), offset, shape))
 
 
-class _Mapped:
-    """Slices of an array in a file, each mapped by itself: what was read does not stay with the process."""
+def _map_bytes(path: Path, start: int, stop: int) -> NDArray[np.uint8]:
+    """The bytes of a part of a file, mapped by itself: what was read does not stay with the process."""
+    return np.memmap(path, np.uint8, "r", start, (stop - start,))
 
-    def __init__(self, path: Path, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> None:
-        self._path, self._dtype, self._offset, self._shape = path, dtype, offset, shape
+
+class FileRows:
+    """Slices of an array in a file, each read when it is asked for.
+
+    Args:
+        read: Gives the bytes of the file from one place up to another.
+        dtype: The type of the numbers.
+        offset: Where the array begins.
+        shape: Its shape.
+    """
+
+    def __init__(
+        self, read: Callable[[int, int], Any], dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]
+    ) -> None:
+        self._read, self._dtype, self._offset, self._shape = read, dtype, offset, shape
 
     def __getitem__(self, part: slice) -> NDArray[Any]:
-        start = self._offset + part.start * math.prod(self._shape[1:]) * self._dtype.itemsize
-        shape = (part.stop - part.start, *self._shape[1:])
-        return np.memmap(self._path, self._dtype, "r", start, shape)
+        row = math.prod(self._shape[1:]) * self._dtype.itemsize
+        data = self._read(self._offset + part.start * row, self._offset + part.stop * row)
+        return np.frombuffer(data, self._dtype).reshape(-1, *self._shape[1:])
 
 
 @contextmanager

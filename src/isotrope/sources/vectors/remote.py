@@ -16,11 +16,8 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from isotrope.errors import InputError, MissingExtra
-from isotrope.sources.vectors.array_files import npy_header, refuse_names
+from isotrope.sources.vectors.array_files import FileRows, check_no_names, check_size, npy_header
 from isotrope.sources.vectors.row_blocks import PICKLED, Block, BlockEntry, dtype_label, entry_block, readable
 from isotrope.sources.vectors.stores.address import begins_as_address
 from isotrope.storage.redaction import mask_secrets
@@ -107,7 +104,7 @@ class RemoteFile:
 
 
 def _npy(shown: str, system: Any, path: str, column: str | None, group_by: str | None) -> Block:
-    refuse_names(f"{shown} is a .npy file, which", column, group_by)
+    check_no_names(f"{shown} is a .npy file, which", column, group_by)
     with system.open(path, "rb") as file:
         shape, fortran, dtype = npy_header(file)
         offset = file.tell()
@@ -115,24 +112,9 @@ def _npy(shown: str, system: Any, path: str, column: str | None, group_by: str |
         return entry_block(shown, BlockEntry(shape, PICKLED, nullcontext))
     if fortran:
         raise InputError(f"{shown} is stored by columns; copy it here first, or save it with np.ascontiguousarray.")
-    needed, there = math.prod(shape) * dtype.itemsize, system.size(path) - offset
-    if needed > there:
-        raise ValueError(f"it is cut short: {needed} bytes of numbers expected, {max(there, 0)} found")
-    rows = _RemoteRows(system, path, dtype, offset, shape)
+    check_size(math.prod(shape) * dtype.itemsize, system.size(path) - offset)
+    rows = FileRows(partial(system.cat_file, path), dtype, offset, shape)
     return entry_block(shown, BlockEntry(shape, dtype_label(dtype), partial(nullcontext, rows)))
-
-
-class _RemoteRows:
-    """Slices of an array in a remote file, each read when it is asked for."""
-
-    def __init__(self, system: Any, path: str, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> None:
-        self.system, self.path, self.dtype, self.offset, self.shape = system, path, dtype, offset, shape
-
-    def __getitem__(self, rows: slice) -> NDArray[Any]:
-        start, stop, _ = rows.indices(self.shape[0])
-        row = self.dtype.itemsize * math.prod(self.shape[1:])
-        data = self.system.cat_file(self.path, self.offset + start * row, self.offset + stop * row)
-        return np.frombuffer(data, self.dtype).reshape(-1, *self.shape[1:])
 
 
 @lru_cache

@@ -1,10 +1,9 @@
-"""A block: rows of one width, readable in pieces from any row on; and what makes an array usable as one."""
+"""A block: rows of one width, readable in pieces from any row on, and the columns that stand beside them."""
 
 from __future__ import annotations
 
-import difflib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -14,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, IsotropeError
-from isotrope.sources.groups import Groups
-from isotrope.storage.row_files import Columns
+from isotrope.registry import did_you_mean
+from isotrope.sources.batch import Groups
+from isotrope.storage.row_files import COLUMN, Columns
 
 T = TypeVar("T")
 
@@ -33,6 +33,9 @@ PICKLED = "pickled objects"
 #: Stands for the dtype of an HDF5 dataset whose numbers are in other files, which may be anything on this machine.
 ELSEWHERE = "numbers of other files"
 
+#: Types of arrays that become columns.
+_COLUMN_TYPES = {*NARROW, *WIDE, "bool", "text"} - {"bfloat16"}
+
 _SHAPE_ADVICE = {
     0: "it is a single number",
     1: "call reshape(1, -1) if it is one vector, or reshape(-1, 1) if it is many numbers",
@@ -43,8 +46,8 @@ _SHAPE_ADVICE = {
 class Block:
     """Rows (rows, width) of one array or column; `pieces(start, size)` reads from row `start` on.
 
-    Nothing stays open between reads, so that a folder of many thousand files can be a source. columns: what stands
-    beside the rows in the same file, None where nothing does.
+    Nothing stays open between reads, so that a folder of many thousand files can be a source. `columns` gives what
+    stands beside the rows in the same file, None where nothing does.
     """
 
     name: str
@@ -126,8 +129,7 @@ def pick(where: str, name: str, named: Mapping[str, T]) -> T:
     """The item of this name, or an error that lists what there is."""
     if name in named:
         return named[name]
-    close = difflib.get_close_matches(name, named, n=1, cutoff=0.5)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    hint = did_you_mean(name, named)
     raise InputError(f"{where} has no column {name!r}{hint}; it holds {listing(named) or 'nothing'}.")
 
 
@@ -145,11 +147,15 @@ def readable(name: str) -> Iterator[None]:
     except UnicodeEncodeError as error:
         raise InputError(f"{name} cannot be read, because its name is not UTF-8; rename it.") from error
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(
-            f"{name} cannot be read ({reason}); "
+            f"{name} cannot be read ({first_line(error)}); "
             "check that it is complete and what its extension says, or write it again."
         ) from error
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what an error says, without its last dot; its type where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def entry_block(name: str, entry: BlockEntry, groups: BlockEntry | None = None, offset: int = 0) -> Block:
@@ -201,3 +207,74 @@ def _tensor_rows(tensor: Any) -> AbstractContextManager[NDArray[Any]]:
 
     bits = tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor
     return nullcontext(bits.numpy(force=True))
+
+
+def table_columns(schema: Any, vectors: str, batches: Callable[[int, int], Iterator[tuple[int, Any]]]) -> Columns:
+    """The columns of a table. batches: its record batches, (start, size), each with the number of its first row."""
+    return Columns(schema, vectors, partial(_read_table, [name for name in schema.names if name != vectors], batches))
+
+
+def _read_table(names: list[str], batches: Callable[[int, int], Iterator[tuple[int, Any]]], size: int) -> Iterator[Any]:
+    for _, batch in batches(0, size) if names else ():
+        kept = batch.select(names)
+        kept.validate(full=True)  # arrow trusts the offsets of a damaged file
+        yield kept
+
+
+def array_columns(entries: Mapping[str, BlockEntry], vectors: str) -> Columns:
+    """Arrays of one dimension that are as long as the matrix of vectors, as columns before it."""
+    import pyarrow as pa
+
+    rows = entries[vectors].shape[0]
+    beside = {name: entry for name, entry in entries.items() if entry.shape == (rows,) and entry.dtype in _COLUMN_TYPES}
+    types = {}
+    for name, entry in beside.items():
+        with entry.open() as values:
+            types[name] = pa.array(_to_arrow(np.asarray(values[0:1]))).type
+    schema = pa.schema([*types.items(), (vectors, pa.list_(pa.float32()))])
+    return Columns(schema, vectors, partial(_read_arrays, beside, rows))
+
+
+def _read_arrays(entries: Mapping[str, BlockEntry], rows: int, size: int) -> Iterator[Any]:
+    import pyarrow as pa
+
+    for low in range(0, rows, size) if entries else ():
+        arrays = []
+        for entry in entries.values():
+            with entry.open() as values:
+                arrays.append(pa.array(_to_arrow(np.asarray(values[low : min(low + size, rows)]))))
+        yield pa.RecordBatch.from_arrays(arrays, names=list(entries))
+
+
+def _to_arrow(values: Any) -> Any:
+    """Values that arrow takes: text as Python strings, numbers in native byte order."""
+    return values.tolist() if values.dtype.kind in "US" else values.astype(values.dtype.newbyteorder("="))
+
+
+def join_columns(tables: Sequence[Columns]) -> Columns:
+    """The columns that several tables have in common, by name and type, one table after another."""
+    first, *others = tables
+    if not others:
+        return first
+    import pyarrow as pa
+
+    vectors = first.vectors if all(table.vectors == first.vectors for table in others) else COLUMN
+    fields = [
+        field.with_name(vectors) if field.name == first.vectors else field
+        for field in first.schema
+        if field.name == first.vectors or all(_has(table, field) for table in others)
+    ]
+    schema = pa.schema(fields, metadata=first.schema.metadata)
+    names = [field.name for field in fields if field.name != vectors]
+    return Columns(schema, vectors, partial(_read_all, tables, names))
+
+
+def _has(table: Columns, field: Any) -> bool:
+    there = table.schema.get_field_index(field.name)
+    return there >= 0 and field.name != table.vectors and bool(table.schema.field(there).type == field.type)
+
+
+def _read_all(tables: Sequence[Columns], names: list[str], size: int) -> Iterator[Any]:
+    for table in tables:
+        for batch in table.read(size) if names else ():
+            yield batch.select(names)

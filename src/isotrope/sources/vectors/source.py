@@ -12,21 +12,18 @@ import numpy as np
 
 from isotrope.errors import InputError
 from isotrope.layers import Layer
-from isotrope.sources.batch import Batch, Rows
-from isotrope.sources.groups import Groups
-from isotrope.sources.shards import batches_per_shard
-from isotrope.sources.source import Source
+from isotrope.sources.batch import Batch, Groups, Rows
+from isotrope.sources.source import Source, batches_per_shard
 from isotrope.sources.vectors.archives import open_npz
-from isotrope.sources.vectors.array_files import open_hdf5, open_npy, open_safetensors, refuse_names
-from isotrope.sources.vectors.other_columns import join_columns
+from isotrope.sources.vectors.array_files import check_no_names, open_hdf5, open_npy, open_safetensors
 from isotrope.sources.vectors.remote import describe_remote, is_url, list_remote_files, open_url
-from isotrope.sources.vectors.row_blocks import NARROW, Block, Piece, memory_block, readable
+from isotrope.sources.vectors.row_blocks import NARROW, Block, Piece, join_columns, memory_block, readable
 from isotrope.sources.vectors.stores.address import FAISS_ENDING, format_address, parse
 from isotrope.sources.vectors.stores.store import Store, open_store
 from isotrope.sources.vectors.table_files import open_ipc, open_parquet
-from isotrope.sources.vectors.unreadable_files import refuse_choice, whole_files
+from isotrope.sources.vectors.unreadable_files import check_bad_files, whole_files
+from isotrope.storage.files import check_regular
 from isotrope.storage.provenance import describe_file
-from isotrope.storage.regular_files import check_regular
 from isotrope.storage.row_files import Columns
 
 #: How each kind of file is opened: (path, column, group_by) -> blocks.
@@ -86,7 +83,7 @@ class ArraySource(Source):
         exact: bool = False,
         bad_files: str = "stop",
     ) -> None:
-        refuse_choice(bad_files)
+        check_bad_files(bad_files)
         if batch_rows is not None and batch_rows < 1:
             raise InputError(f"batch_rows is {batch_rows}, expected at least 1: leave it out for the default.")
         self.column = column
@@ -94,7 +91,7 @@ class ArraySource(Source):
         self.paths = _list_paths(data)
         self._stores: dict[str, Store] = {}
         if self.paths is None:
-            refuse_names("an array in memory", column, group_by)
+            check_no_names("an array in memory", column, group_by)
             self._blocks = [memory_block(data)]
         else:
             self._blocks, self.left_out = whole_files(self.paths, self._open, bad_files)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -13,15 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.sources.groups import Groups, shorten_label
-from isotrope.sources.vectors.base64_columns import DTYPE, FIELD, decode_rows, is_text
-from isotrope.sources.vectors.other_columns import table_columns
-from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix, listing, pick
+from isotrope.sources.batch import Groups, shorten_label
+from isotrope.sources.record_batches import (
+    ipc_batches,
+    is_ipc_file,
+    open_ipc_reader,
+    parquet_batches,
+    start_reader,
+)
+from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix, listing, pick, table_columns
 
-#: With these, pyarrow reads a row group piece by piece; by default it loads the whole chunk of a column.
-_PARQUET_STREAMING = {"buffer_size": 1 << 20, "pre_buffer": False}
-
-_IPC_FILE_MAGIC = b"ARROW1"
+#: What services call the field that holds a vector; a column of text with another name has to be named.
+_FIELD = "embedding"
 
 #: Types whose values may be long, and are numbered before they become labels.
 _TEXTS = ("string", "large_string", "binary", "large_binary")
@@ -37,34 +42,27 @@ def open_parquet(path: Any, column: str | None, group_by: str | None) -> list[Bl
     """The list column of a parquet file, a path or one that is remote, read by row groups in batches."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(_start_reader(path)) as file:
+    with pq.ParquetFile(start_reader(path)) as file:
         schema, rows = file.schema_arrow, file.metadata.num_rows
     column = choose_column(path, schema, column, group_by)
-    batches = partial(_parquet_batches, path, _columns(column, group_by), group_by)
+    batches = partial(parquet_batches, path, _columns(column, group_by), group_by)
     found = column_block(path, schema, rows, column, group_by, batches)
-    others = partial(_parquet_batches, path, [name for name in schema.names if name != column], None)
+    others = partial(parquet_batches, path, [name for name in schema.names if name != column], None)
     return [replace(found, columns=partial(table_columns, schema, column, others))]
 
 
 def open_ipc(path: Path, column: str | None, group_by: str | None) -> list[Block]:
     """The list column of an arrow file or stream, memory-mapped; record batches are read one at a time."""
-    import pyarrow as pa
     import pyarrow.dataset as ds
 
-    with pa.memory_map(str(path)) as file, _ipc_reader(file) as reader:
-        schema, is_file = reader.schema, _is_file(reader)
+    with open_ipc_reader(path) as reader:
+        schema, is_file = reader.schema, is_ipc_file(reader)
     column = choose_column(path, schema, column, group_by)
-    batches = partial(_ipc_batches, path)
+    batches = partial(ipc_batches, path)
     # The metadata of a file say how long it is, even if compressed; a stream has to be walked through.
     rows = ds.dataset(path, format="ipc").count_rows() if is_file else sum(batch.num_rows for _, batch in batches(0, 1))
     found = column_block(path, schema, rows, column, group_by, batches)
     return [replace(found, columns=partial(table_columns, schema, column, batches))]
-
-
-def _start_reader(path: Any) -> Any:
-    """A path as it is, a remote file opened."""
-    begin = getattr(path, "begin", None)
-    return path if begin is None else begin()
 
 
 def _columns(column: str, group_by: str | None) -> list[str]:
@@ -82,7 +80,7 @@ def choose_column(path: Any, schema: Any, column: str | None, group_by: str | No
             "choose another column."
         )
     if column is not None:
-        if not _is_list(pick(str(path), column, types)) and not is_text(types[column]):
+        if not _is_list(pick(str(path), column, types)) and not _is_text(types[column]):
             raise InputError(
                 f"{path} [{column}] holds {types[column]}, expected a list of numbers, or its base64, in each row: "
                 f"choose another column of {listing(types)}."
@@ -94,8 +92,8 @@ def choose_column(path: Any, schema: Any, column: str | None, group_by: str | No
             f"{path} has several columns of lists of numbers ({', '.join(found)}), expected one: "
             "pick one with --column NAME (column=NAME in Python)."
         )
-    if not found and FIELD in types and is_text(types[FIELD]):
-        return FIELD
+    if not found and _FIELD in types and _is_text(types[_FIELD]):
+        return _FIELD
     if not found:
         raise InputError(
             f"{path} has the columns {listing(types)}, expected one with a list of numbers in each row: "
@@ -116,31 +114,41 @@ def _is_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def column_block(path: Any, schema: Any, rows: int, column: str, group_by: str | None, batches: _Batches) -> Block:
-    """The checked block of a column; its first row says the width where its type does not."""
+def _is_text(kind: Any) -> bool:
+    """Whether an arrow type is that of text, which may hold base64."""
     import pyarrow as pa
 
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def column_block(path: Any, schema: Any, rows: int, column: str, group_by: str | None, batches: _Batches) -> Block:
+    """The checked block of a column; its first row says the width where its type does not."""
     name = f"{path} [{column}]"
     kind = schema.field(column).type
-    if is_text(kind):
+    read: _Read
+    if _is_text(kind):
+        read, dtype = decode_base64, "float32"
         first = _first_row(column, batches)
-        width = 0 if first is None else decode_rows(name, 0, first).shape[1]
-        check_matrix(name, (rows, width), DTYPE)
-        return Block(name, rows, width, DTYPE, partial(_pieces, name, column, group_by, width, decode_rows, batches))
-    if _is_list(kind.value_type):
+        width = 0 if first is None else decode_base64(name, 0, first).shape[1]
+    elif _is_list(kind.value_type):
         raise InputError(
             f"{name} holds {kind}, expected one list of numbers in each row: "
             "flatten or pool the lists of lists first, to one vector per row."
         )
-    number = _is_number(kind.value_type)
-    dtype = np.dtype(kind.value_type.to_pandas_dtype()).name if number else str(kind.value_type)
-    fixed = pa.types.is_fixed_size_list(kind)
-    width = kind.list_size if fixed else _first_length(name, column, batches)
+    else:
+        read, number = list_matrix, _is_number(kind.value_type)
+        dtype = np.dtype(kind.value_type.to_pandas_dtype()).name if number else str(kind.value_type)
+        width = _list_width(name, kind, column, batches)
     check_matrix(name, (rows, width), dtype)
-    return Block(name, rows, width, dtype, partial(_pieces, name, column, group_by, width, list_matrix, batches))
+    return Block(name, rows, width, dtype, partial(_pieces, name, column, group_by, width, read, batches))
 
 
-def _first_length(name: str, column: str, batches: _Batches) -> int:
+def _list_width(name: str, kind: Any, column: str, batches: _Batches) -> int:
+    """The length of the lists of a column: its type says it, or the first row; 0 without rows."""
+    import pyarrow as pa
+
+    if pa.types.is_fixed_size_list(kind):
+        return int(kind.list_size)
     first = _first_row(column, batches)
     if first is None:
         return 0
@@ -201,6 +209,41 @@ def list_matrix(name: str, row: int, lists: Any, width: int) -> NDArray[Any]:
     return values.reshape(-1, width)
 
 
+def decode_base64(name: str, row: int, texts: Any, width: int | None = None) -> NDArray[np.float32]:
+    """The numbers (m, width) of base64 texts, as embedding services send them: little-endian float32 numbers.
+
+    The first text is of row number `row`, whose width counts where none is given.
+
+    >>> import pyarrow as pa
+    >>> decode_base64("x", 0, pa.array(["AACAPwAAAEA=", "AAAAAAAAAMA="]))
+    array([[ 1.,  2.],
+           [ 0., -2.]], dtype=float32)
+    """
+    rows = [_numbers(name, row + i, text) for i, text in enumerate(texts.to_pylist())]
+    wanted = len(rows[0]) if width is None else width
+    for i, numbers in enumerate(rows):
+        if len(numbers) != wanted:
+            raise InputError(
+                f"row {row + i} of {name} (counted from 0) has {len(numbers)} numbers, expected {wanted} as in row 0: "
+                "remove that row or ask the service for vectors of one length."
+            )
+    return np.stack(rows)
+
+
+def _numbers(name: str, row: int, text: str | None) -> NDArray[np.float32]:
+    try:
+        data = base64.b64decode(text or "", validate=True)
+    except (binascii.Error, ValueError):
+        data = b""
+    if not data or len(data) % 4:
+        shown = "null" if text is None else repr(text[:40])
+        raise InputError(
+            f"row {row} of {name} (counted from 0) is {shown}, expected base64 of float32 numbers: "
+            "choose another column, or store each vector as a list."
+        )
+    return np.frombuffer(data, "<f4").astype(np.float32, copy=False)
+
+
 def _null_row(name: str, row: int) -> InputError:
     return InputError(
         f"row {row} of {name} (counted from 0) is null, expected a list of numbers: remove the rows without a vector."
@@ -231,53 +274,3 @@ def _groups(column: Any) -> Groups:
 def _label(value: Any) -> str:
     found = value.as_py()
     return "null" if found is None else shorten_label(str(found))
-
-
-def _parquet_batches(
-    path: Any, columns: list[str], labels: str | None, start: int, size: int
-) -> Iterator[tuple[int, Any]]:
-    """Record batches of some columns, each with the number of its first row; labels: the column of groups."""
-    import pyarrow.parquet as pq
-
-    # A label that repeats is kept once, not once for each row. Other types than text are read as ever.
-    repeated = [] if labels is None else [labels]
-    with pq.ParquetFile(_start_reader(path), read_dictionary=repeated, **_PARQUET_STREAMING) as file:
-        groups = range(file.num_row_groups)
-        ends = np.cumsum([file.metadata.row_group(group).num_rows for group in groups])
-        first = int(np.searchsorted(ends, start, side="right"))
-        row = int(ends[first - 1]) if first else 0
-        for batch in file.iter_batches(size, row_groups=list(groups[first:]), columns=columns):
-            yield row, batch
-            row += batch.num_rows
-
-
-def _ipc_batches(path: Path, start: int, size: int) -> Iterator[tuple[int, Any]]:
-    """All record batches: those before `start` are only mapped, and `size` was fixed by the writer.
-
-    All columns too: the option to include only some makes arrow copy what it would otherwise map.
-    """
-    import pyarrow as pa
-
-    with pa.memory_map(str(path)) as file, _ipc_reader(file) as reader:
-        row = 0
-        for batch in _record_batches(reader):
-            yield row, batch
-            row += batch.num_rows
-
-
-def _record_batches(reader: Any) -> Iterator[Any]:
-    """The record batches of a stream, which is iterable, or of a file, which is not."""
-    return map(reader.get_batch, range(reader.num_record_batches)) if _is_file(reader) else iter(reader)
-
-
-def _is_file(reader: Any) -> bool:
-    return hasattr(reader, "num_record_batches")
-
-
-def _ipc_reader(file: Any) -> Any:
-    """A reader of the arrow file or arrow stream that is open."""
-    from pyarrow import ipc
-
-    is_file = file.read(len(_IPC_FILE_MAGIC)) == _IPC_FILE_MAGIC
-    file.seek(0)
-    return ipc.open_file(file) if is_file else ipc.open_stream(file)

@@ -32,9 +32,13 @@ FORMS = {
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """kind: the store. place: its folder, file or URL, perhaps with a password. name: table or collection.
+    """Where vectors are: as text it has no password, so that only `place` must go to the store alone.
 
-    As text it has no password: `str(address)` may go anywhere, `address.place` to the store alone.
+    Attributes:
+        kind: The store.
+        place: Its folder, file or URL, perhaps with a password.
+        name: The table or collection.
+        shown: The address as text.
     """
 
     kind: str

@@ -12,15 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, StoreError
-from isotrope.sources.vectors.array_files import refuse_names
+from isotrope.sources.vectors.array_files import check_no_names
 from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix
 from isotrope.sources.vectors.stores.address import Address
-from isotrope.sources.vectors.stores.store import Records, name_store_in_errors, package
-from isotrope.sources.vectors.trial_process import refuse_fatal
-from isotrope.storage.files import remove_leftovers_of, write_atomically
+from isotrope.sources.vectors.stores.store import Records, Store, name_store_in_errors, package
+from isotrope.sources.vectors.unreadable_files import check_safe_to_read
+from isotrope.storage.files import check_regular, remove_leftovers_of, write_atomically
 from isotrope.storage.locks import reserve_path
 from isotrope.storage.provenance import describe_file
-from isotrope.storage.regular_files import check_regular
 
 #: Kinds of index that give their vectors back as they were, and kinds that give back what their codes stand for.
 #: Others are refused: asked for vectors, faiss ends the whole process on some of them.
@@ -35,28 +34,25 @@ Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class FaissVectors:
+class FaissVectors(Store):
     """The vectors of an index file: of inverted lists in the order of their ids, of others as they were added."""
 
-    address: Address
     kind: str
     metric: int
     exact: bool
-    block: Block
-    left_out: int = 0
 
     @property
     def facts(self) -> Mapping[str, Any]:
+        return {**describe_file(self.address.place), "store": "faiss"} | self.details
+
+    @property
+    def details(self) -> dict[str, Any]:
         note = {} if self.exact else {"note": _APPROXIMATION}
-        return {**describe_file(self.address.place), "store": "faiss", "index": self.kind, "metric": self.metric} | note
+        return {"index": self.kind, "metric": self.metric} | note
 
     def records(self, size: int) -> Records:
         """Ids (m,), and vectors; where the ids are the rows' numbers, None."""
-        with name_store_in_errors(self.address):
-            opened = _open(self.address.place)
-            for low in range(0, self.block.rows, size):
-                ids = None if opened.ids is None else opened.ids[low : low + size]
-                yield ids, opened.vectors(low, min(low + size, self.block.rows))
+        return _records(self.address, self.block.rows, 0, size)
 
     def target(self, address: Address, column: str | None, width: int) -> FaissTarget:
         """A new file with a flat index of the same metric and ids."""
@@ -119,32 +115,40 @@ def _write_heads(file: IO[bytes], heads: list[bytes], rows: int, width: int) -> 
 def open_faiss(address: Address, column: str | None, group_by: str | None) -> FaissVectors:
     """The vectors of an index file."""
     path = Path(address.place)
-    refuse_names(f"{path} is a faiss index, which", column, group_by)
+    check_no_names(f"{path} is a faiss index, which", column, group_by)
     check_regular(path)
     if not path.is_file():
         raise InputError(f"there is no file {path}, expected a faiss index; check the path.")
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty (0 bytes), expected a faiss index; write the file again.")
-    refuse_fatal(address.place, lambda: _read(address.place))
+    check_safe_to_read(address.place, lambda: _read(address.place))
     opened = _open(address.place)
     rows, width = int(opened.index.ntotal), int(opened.index.d)
     check_matrix(str(path), (rows, width), "float32")
     block = Block(str(path), rows, width, "float32", partial(_pieces, address, rows))
-    return FaissVectors(address, opened.kind, int(opened.owner.metric_type), opened.exact, block)
+    return FaissVectors(address, block, 0, opened.kind, int(opened.owner.metric_type), opened.exact)
 
 
 def _pieces(address: Address, rows: int, start: int, size: int) -> Iterator[Piece]:
+    return ((vectors, None) for _, vectors in _records(address, rows, start, size))
+
+
+def _records(address: Address, rows: int, start: int, size: int) -> Iterator[tuple[Ids | None, NDArray[np.float32]]]:
+    """Ids, None where they are the rows' numbers, and vectors from row `start` on."""
     with name_store_in_errors(address):
         opened = _open(address.place)
         for low in range(start, rows, size):
-            yield opened.vectors(low, min(low + size, rows)), None
+            ids = None if opened.ids is None else opened.ids[low : low + size]
+            yield ids, opened.vectors(low, min(low + size, rows))
 
 
 class _Opened(NamedTuple):
     """An index that gives back vectors.
 
-    owner: what was read, and must live as long. keys: what to ask the index for, None for row numbers. ids: of the
-    rows, in their order, None where they are the row numbers.
+    Attributes:
+        owner: What was read, and must live as long.
+        keys: What to ask the index for, None for row numbers.
+        ids: The ids of the rows, in their order, None where they are the row numbers.
     """
 
     owner: Any
@@ -170,13 +174,13 @@ def _open(path: str) -> _Opened:
         kind = f"{kind}({type(index).__name__})"
     inner = index
     if isinstance(index, faiss.IndexPreTransform):
-        _refuse_one_way(faiss, path, index)
+        _check_transforms(faiss, path, index)
         exact, inner = False, faiss.downcast_index(index.index)
     name = type(inner).__name__
     if name not in _EXACT | _APPROXIMATE:
         known = ", ".join(sorted(n.removeprefix("Index") for n in _EXACT | _APPROXIMATE))
         raise InputError(f"{path} is a faiss {kind} of {name}, which gives no vectors back; expected one of {known}.")
-    _refuse_damaged(faiss, path, index, inner, ids)
+    _check_row_counts(faiss, path, index, inner, ids)
     keys = _list_ids(faiss, path, inner) if isinstance(inner, faiss.IndexIVF) else None
     if keys is not None and ids is not None:
         raise InputError(f"{path} has ids of its own inside an {type(owner).__name__}, which cannot be told apart.")
@@ -208,17 +212,17 @@ def _list_ids(faiss: Any, path: str, index: Any) -> Ids | None:
     return None if plain else ids
 
 
-def _refuse_one_way(faiss: Any, path: str, index: Any) -> None:
+def _check_transforms(faiss: Any, path: str, index: Any) -> None:
     """Refuse transforms in front of an index that faiss cannot undo."""
     for i in range(index.chain.size()):
         step = faiss.downcast_VectorTransform(index.chain.at(i))
-        if not getattr(step, "is_orthonormal", isinstance(step, (faiss.CenteringTransform,))):
+        if not getattr(step, "is_orthonormal", isinstance(step, faiss.CenteringTransform)):
             raise InputError(
                 f"{path} has a {type(step).__name__} in front, which faiss cannot undo; give the vectors from before."
             )
 
 
-def _refuse_damaged(faiss: Any, path: str, index: Any, inner: Any, ids: Ids | None) -> None:
+def _check_row_counts(faiss: Any, path: str, index: Any, inner: Any, ids: Ids | None) -> None:
     """Refuse numbers of rows that do not agree: faiss would read beyond what is there."""
     codes = faiss.downcast_index(inner.storage) if hasattr(inner, "storage") else inner
     rows = {int(i.ntotal) for i in (index, inner, codes)} | (set() if ids is None else {len(ids)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 from isotrope.errors import InputError, IsotropeError, StoreError
-from isotrope.sources.vectors.row_blocks import Block
 from isotrope.sources.vectors.stores.address import Address
 from isotrope.sources.vectors.stores.store import (
     Records,
+    Store,
+    check_not_empty,
+    check_unchanged,
     choose_name,
     name_store_in_errors,
     package,
-    refuse_changed,
-    refuse_empty,
 )
 from isotrope.sources.vectors.table_files import choose_column, column_block, list_matrix
 
@@ -32,32 +32,55 @@ _LABELLED_ROWS = 256
 
 
 @dataclass(frozen=True)
-class LanceColumn:
-    """A column of one version of a LanceDB table, which stays as it is while others write to it."""
+class _Table:
+    """One version of a LanceDB table, which stays as it is while others write to it.
+
+    Attributes:
+        rows: How many rows have a vector.
+        required: The column without which rows do not count, None where all have it.
+    """
 
     address: Address
-    table: str
+    name: str
     version: int
+    rows: int
+    required: str | None
+
+    def batches(self, columns: list[str] | None, start: int, size: int) -> Iterator[tuple[int, Any]]:
+        """Record batches from row `start` on, of all columns where none are named."""
+        with name_store_in_errors(self.address):
+            table = _connect(self.address).open_table(self.name)
+            table.checkout(self.version)
+            query = table.search().offset(start)
+            if columns is not None:
+                query = query.select(columns)
+            if self.required is not None:
+                query = query.where(f"{_quote(self.required)} IS NOT NULL")
+            row = start
+            for batch in query.to_batches(size):
+                yield row, batch
+                row += batch.num_rows
+            check_unchanged(self.address, self.rows, row)
+
+    def labelled_batches(self, columns: list[str], start: int, size: int) -> Iterator[tuple[int, Any]]:
+        """The same with labels, which LanceDB repeats for each row: few rows at a time, so that long ones fit."""
+        return self.batches(columns, start, min(size, _LABELLED_ROWS))
+
+
+@dataclass(frozen=True)
+class LanceColumn(Store):
+    """A column of one version of a LanceDB table."""
+
+    table: _Table
     column: str
-    block: Block
-    left_out: int
 
     @property
-    def facts(self) -> Mapping[str, Any]:
-        return {
-            "path": str(self.address),
-            "store": "lancedb",
-            "table": self.table,
-            "version": self.version,
-            "column": self.column,
-            "rows": self.block.rows,
-            "rows_without_vector": self.left_out,
-        }
+    def details(self) -> dict[str, Any]:
+        return {"table": self.table.name, "version": self.table.version, "column": self.column}
 
     def records(self, size: int) -> Records:
         """Record batches of all columns, and the vectors among them."""
-        given = self.column if self.left_out else None
-        for row, batch in _batches(self.address, self.table, self.version, None, self.block.rows, given, 0, size):
+        for row, batch in self.table.batches(None, 0, size):
             yield batch, list_matrix(self.block.name, row, batch.column(self.column), self.block.width)
 
     def target(self, address: Address, column: str | None, width: int) -> LanceTarget:
@@ -65,7 +88,7 @@ class LanceColumn:
         with name_store_in_errors(address, "opened"):
             if not _is_new(address) and address.named in _tables(_connect(address)):
                 raise StoreError(f"{address} is there already, and is never written over; name a new table.")
-            schema = _connect(self.address).open_table(self.table).schema
+            schema = _connect(self.address).open_table(self.table.name).schema
         new = column or self.column
         if new != self.column and new in schema.names:
             raise StoreError(f"{self.address} has a column {new!r} already; give another name with --output-column.")
@@ -149,38 +172,13 @@ def open_lancedb(address: Address, column: str | None, group_by: str | None) -> 
     column = choose_column(str(address), schema, column, group_by)
     left_out = table.count_rows(f"{_quote(column)} IS NULL")
     rows = table.count_rows() - left_out
-    refuse_empty(f"{address} [{column}]", rows, left_out)
-    wanted = [column] if group_by is None else [column, group_by]
-    asked = partial(_batches, address, name, version, wanted, rows, column if left_out else None)
-    if group_by is not None:
-        asked = partial(_in_small_batches, asked)
-    block = column_block(str(address), schema, rows, column, group_by, asked)
-    return LanceColumn(address, name, version, column, block, left_out)
-
-
-def _batches(
-    address: Address, name: str, version: int, columns: list[str] | None, rows: int, given: str | None, start: int,
-    size: int,
-) -> Iterator[tuple[int, Any]]:  # fmt: skip
-    """Record batches from row `start` on; given: the column without which rows do not count."""
-    with name_store_in_errors(address):
-        table = _connect(address).open_table(name)
-        table.checkout(version)
-        query = table.search().offset(start)
-        if columns is not None:
-            query = query.select(columns)
-        if given is not None:
-            query = query.where(f"{_quote(given)} IS NOT NULL")
-        row = start
-        for batch in query.to_batches(size):
-            yield row, batch
-            row += batch.num_rows
-        refuse_changed(address, rows, row)
-
-
-def _in_small_batches(batches: Any, start: int, size: int) -> Iterator[tuple[int, Any]]:
-    """Record batches with labels, which LanceDB repeats for each row: few rows at a time, so that long ones fit."""
-    yield from batches(start, min(size, _LABELLED_ROWS))
+    check_not_empty(f"{address} [{column}]", rows, left_out)
+    found = _Table(address, name, version, rows, column if left_out else None)
+    batches = (
+        partial(found.batches, [column]) if group_by is None else partial(found.labelled_batches, [column, group_by])
+    )
+    block = column_block(str(address), schema, rows, column, group_by, batches)
+    return LanceColumn(address, block, left_out, found, column)
 
 
 def _is_new(address: Address) -> bool:

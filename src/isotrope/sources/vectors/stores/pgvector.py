@@ -1,98 +1,207 @@
-"""PostgreSQL with pgvector: a column of vectors in the order of the primary key, read by a cursor on the server."""
+"""PostgreSQL with pgvector: a column of vectors in the order of the primary key, and a new column of repaired ones."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from typing import Any
 
-from isotrope.errors import InputError
-from isotrope.sources.groups import HASH_DIGITS, LONGEST_LABEL, Groups
+from numpy.typing import NDArray
+
+from isotrope.errors import InputError, StoreError
+from isotrope.sources.batch import HASH_DIGITS, LONGEST_LABEL, Groups
 from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix, listing, pick
 from isotrope.sources.vectors.stores.address import Address
-from isotrope.sources.vectors.stores.pgvector_format import DTYPES, keys_of, vectors_of
-from isotrope.sources.vectors.stores.store import Records, name_store_in_errors, package, refuse_changed, refuse_empty
-
-if TYPE_CHECKING:
-    from isotrope.sources.vectors.stores.pgvector_target import PgTarget
-
-#: Seconds to wait for a connection, where neither the address nor the environment says so.
-_PATIENCE = 10
-
-#: Kinds of relation whose rows have an order that stays: tables, materialised views, partitioned tables.
-_TABLES = {"r": "ONLY ", "m": "ONLY ", "p": ""}
+from isotrope.sources.vectors.stores.pgvector_table import (
+    COPY_END,
+    COPY_HEAD,
+    DTYPES,
+    Relation,
+    connect,
+    find_relation,
+    format_rows,
+    keys_of,
+    vectors_of,
+)
+from isotrope.sources.vectors.stores.store import (
+    Records,
+    Store,
+    check_not_empty,
+    check_unchanged,
+    name_store_in_errors,
+    package,
+)
 
 #: Without a primary key rows come as they lie in the table: scanned from its beginning, by nothing else.
 _AS_THEY_LIE = ("synchronize_seqscans", "enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
 
+#: Bytes of a name; PostgreSQL cuts longer ones and says nothing that a program would see.
+_LONGEST_NAME = 63
 
-@dataclass(frozen=True)
-class Relation:
-    """A table as the catalogue has it: schema and name, kind, columns with their types, primary key.
+#: pgvector's own limits: numbers in a column of type vector, and in one that an index can be made of.
+_MOST, _MOST_INDEXED = 16_000, 2_000
 
-    identity: the server's start, the database and the table, by which two addresses are known for the same place. file:
-    the number of the file that holds the rows, another one whenever they are laid out anew.
-    """
-
-    schema: str
-    name: str
-    kind: str
-    columns: Mapping[str, str]
-    widths: Mapping[str, int]
-    key: Sequence[str]
-    home: str
-    identity: tuple[Any, ...]
-    file: int | None
+#: How long the table may be used by others before writing gives up.
+_LOCK_PATIENCE = "60s"
 
 
 @dataclass(frozen=True)
-class PgColumn:
-    """A column of type vector or halfvec, of the rows where it is not NULL."""
+class _Column:
+    """A column of type vector or halfvec, of the rows where it is not NULL, read by a cursor on the server."""
 
     address: Address
     relation: Relation
-    column: str
-    block: Block
-    left_out: int
+    name: str
+    rows: int
+    width: int
+
+    def __str__(self) -> str:
+        return f"{self.address} [{self.name}]"
+
+    @property
+    def type(self) -> str:
+        """The type that the server has for it."""
+        return self.relation.columns[self.name]
+
+    def read(self, more: Sequence[str], start: int, size: int) -> Iterator[list[Any]]:
+        """Rows from number `start` on, `size` at a time: the vector as the server sends it, and more columns."""
+        from psycopg import sql
+
+        columns: list[sql.Composable] = [sql.Identifier(self.name)]
+        for name in more:
+            one = sql.Identifier(name)
+            columns.append(one if name in ("ctid", "xmin") else _short_label(one))
+        key = self.relation.key
+        order = sql.SQL(", ").join(map(sql.Identifier, key))
+        query = sql.SQL("SELECT {} FROM {} WHERE {} IS NOT NULL{} OFFSET {}").format(
+            sql.SQL(", ").join(columns),
+            self.relation.scan,
+            columns[0],
+            sql.SQL(" ORDER BY {}").format(order) if key else sql.SQL(""),
+            sql.Literal(start),
+        )
+        row = start
+        with name_store_in_errors(self.address), connect(self.address) as server:
+            for setting in () if key else _AS_THEY_LIE:
+                server.execute(sql.SQL("SET LOCAL {} = off").format(sql.Identifier(setting)))
+            with server.cursor("isotrope", binary=True) as cursor:
+                cursor.execute(query)
+                while found := cursor.fetchmany(size):
+                    row += len(found)
+                    yield found
+        if start < self.rows:
+            check_unchanged(self.address, self.rows, row)
+
+    def read_vectors(self, more: Sequence[str], start: int, size: int) -> Iterator[tuple[list[Any], NDArray[Any]]]:
+        """The same rows, and their vectors (m, width)."""
+        row = start
+        for found in self.read(more, start, size):
+            yield found, vectors_of([sent[0] for sent in found], self.type, self.width, str(self), row)
+            row += len(found)
+
+    def pieces(self, group_by: str | None, start: int, size: int) -> Iterator[Piece]:
+        """Vectors from row number `start` on, and their groups."""
+        for found, vectors in self.read_vectors(() if group_by is None else (group_by,), start, size):
+            labels = ("null" if label is None else label for _, *more in found for label in more)
+            yield vectors, None if group_by is None else Groups.of(labels)
+
+
+@dataclass(frozen=True)
+class PgColumn(Store):
+    """A column of type vector or halfvec, of the rows where it is not NULL."""
+
+    column: _Column
     state: str
 
     @property
-    def facts(self) -> Mapping[str, Any]:
+    def details(self) -> dict[str, Any]:
+        relation = self.column.relation
         return {
-            "path": str(self.address),
-            "store": "pgvector",
-            "table": f"{self.relation.schema}.{self.relation.name}",
-            "column": self.column,
-            "type": self.relation.columns[self.column],
-            "order": list(self.relation.key) or "as stored",
-            "rows": self.block.rows,
-            "rows_without_vector": self.left_out,
+            "table": f"{relation.schema}.{relation.name}",
+            "column": self.column.name,
+            "type": self.column.type,
+            "order": list(relation.key) or "as stored",
             "state": self.state,
         }
 
     def records(self, size: int) -> Records:
         """Where each row lies and which version of it was read, (m,), and vectors."""
-        kind, row = self.relation.columns[self.column], 0
-        for rows in _rows(self.address, self.relation, self.column, ("ctid", "xmin"), self.block.rows, 0, size):
-            vectors = vectors_of([r[0] for r in rows], kind, self.block.width, self.block.name, row)
+        for rows, vectors in self.column.read_vectors(("ctid", "xmin"), 0, size):
             yield keys_of(rows), vectors
-            row += len(rows)
 
     def target(self, address: Address, column: str | None, width: int) -> PgTarget:
         """A new column of the same table."""
-        from isotrope.sources.vectors.stores.pgvector_target import new_column
+        return _find_target(self.column, address, column or f"{self.column.name}_repaired", width)
 
-        return new_column(self, address, column, width)
+
+@dataclass(frozen=True)
+class PgTarget:
+    """A column that is not there yet, of the table that the vectors are from. source: the column they are in."""
+
+    address: Address
+    relation: Relation
+    source: str
+    column: str
+    width: int
+
+    @property
+    def words(self) -> str:
+        wide = f"; for an index of it pgvector takes at most {_MOST_INDEXED:,}" if self.width > _MOST_INDEXED else ""
+        return f"the new column {self.column!r} of {self.address}, of type vector({self.width}){wide}"
+
+    def write(self, records: Records) -> None:
+        """Collect the vectors in a table of this connection alone, then add the column and fill it from there.
+
+        Rows are known by their place and the transaction that wrote them, so that one which changed since it was read
+        is found out, and a table that was laid out anew by its file; then nothing is written. Only for the column is
+        the table locked, no longer than it takes to fill it.
+        """
+        from psycopg import sql
+
+        new, old = sql.Identifier(self.column), sql.Identifier(self.source)
+        table = sql.Identifier(self.relation.schema, self.relation.name)
+        kind = sql.SQL("{}({})").format(sql.Identifier(self.relation.home, "vector"), sql.Literal(self.width))
+        rows = 0
+        with name_store_in_errors(self.address, "written"), connect(self.address, write=True) as server:
+            server.execute(
+                sql.SQL("CREATE TEMP TABLE isotrope_rows (place tid, version xid, vector {}) ON COMMIT DROP").format(
+                    kind
+                )
+            )
+            with server.cursor().copy("COPY isotrope_rows FROM STDIN (FORMAT BINARY)") as copy:
+                copy.write(COPY_HEAD)
+                for keys, vectors in records:
+                    copy.write(format_rows(keys, vectors))
+                    rows += len(vectors)
+                copy.write(COPY_END)
+            server.execute(sql.SQL("SET LOCAL lock_timeout = {}").format(sql.Literal(_LOCK_PATIENCE)))
+            server.execute(sql.SQL("ALTER TABLE ONLY {} ADD COLUMN {} {}").format(table, new, kind))
+            if find_relation(server, self.address).file != self.relation.file:
+                raise self._build_error("it was laid out anew, as by CLUSTER or VACUUM FULL")
+            filled = server.execute(
+                sql.SQL(
+                    "UPDATE ONLY {} AS t SET {} = r.vector FROM isotrope_rows r "
+                    "WHERE t.ctid = r.place AND t.xmin = r.version"
+                ).format(table, new)
+            ).rowcount
+            (missed,) = server.execute(
+                sql.SQL("SELECT count(*) FROM ONLY {} WHERE {} IS NOT NULL AND {} IS NULL").format(table, old, new)
+            ).fetchone()
+            if filled != rows or missed:
+                raise self._build_error(f"{rows - filled + missed:,} rows")
+
+    def _build_error(self, how: str) -> StoreError:
+        return StoreError(
+            f"{self.address} was changed while its vectors were repaired ({how}); "
+            "nothing was written: run again when it is at rest."
+        )
 
 
 def open_pgvector(address: Address, column: str | None, group_by: str | None) -> PgColumn:
     """The column of vectors of a table; without a name, the only one of type vector or halfvec."""
     sql = package("psycopg.sql", "reading PostgreSQL")
-    with connection(address) as server:
+    with connect(address) as server:
         relation = find_relation(server, address)
         column = _choose(address, relation, column)
         if group_by is not None:
@@ -100,66 +209,18 @@ def open_pgvector(address: Address, column: str | None, group_by: str | None) ->
         # Where each row lies and which transaction wrote it: a sum that is another one after any change of the rows.
         count = sql.SQL(
             "SELECT count({0}), count(*), sum(hashtextextended(tableoid::text || ctid::text || xmin::text, 0)) "
-            "FILTER (WHERE {0} IS NOT NULL)::text FROM {1}{2}"
-        ).format(
-            sql.Identifier(column), sql.SQL(_TABLES[relation.kind]), sql.Identifier(relation.schema, relation.name)
-        )
-        rows, every, state = server.execute(count).fetchone()
-    name, left_out = f"{address} [{column}]", every - rows
-    refuse_empty(name, rows, left_out)
-    dtype = DTYPES[relation.columns[column]]
-    width = relation.widths[column]
-    if width < 1:  # a column that was declared without one: the first row tells, and all others must agree
-        (first,) = next(_rows(address, relation, column, (), rows, 0, 1))
-        width = int.from_bytes(first[0][:2], "big")
-    check_matrix(name, (rows, width), dtype.name)
-    pieces = partial(_pieces, address, relation, column, group_by, rows, width, name)
-    return PgColumn(address, relation, column, Block(name, rows, width, dtype.name, pieces), left_out, state)
-
-
-def _pieces(
-    address: Address, relation: Relation, column: str, group_by: str | None, rows: int, width: int, name: str,
-    start: int, size: int,
-) -> Iterator[Piece]:  # fmt: skip
-    more = () if group_by is None else (group_by,)
-    row = start
-    for found in _rows(address, relation, column, more, rows, start, size):
-        values = vectors_of([r[0] for r in found], relation.columns[column], width, name, row)
-        labels = None if group_by is None else Groups.of(_label(r[1]) for r in found)
-        yield values, labels
-        row += len(found)
-
-
-def _rows(
-    address: Address, relation: Relation, column: str, more: Sequence[str], rows: int, start: int, size: int
-) -> Iterator[list[Any]]:
-    """Rows from number `start` on, at most `size` at a time: the vector as the server sends it, and more columns."""
-    from psycopg import sql
-
-    columns: list[sql.Composable] = [sql.Identifier(column)]
-    for name in more:
-        one = sql.Identifier(name)
-        columns.append(one if name in ("ctid", "xmin") else _short_label(one))
-    order = sql.SQL(", ").join(map(sql.Identifier, relation.key))
-    query = sql.SQL("SELECT {} FROM {}{} WHERE {} IS NOT NULL{} OFFSET {}").format(
-        sql.SQL(", ").join(columns),
-        sql.SQL(_TABLES[relation.kind]),
-        sql.Identifier(relation.schema, relation.name),
-        columns[0],
-        sql.SQL(" ORDER BY {}").format(order) if relation.key else sql.SQL(""),
-        sql.Literal(start),
-    )
-    row = start
-    with name_store_in_errors(address), connection(address) as server:
-        for setting in () if relation.key else _AS_THEY_LIE:
-            server.execute(sql.SQL("SET LOCAL {} = off").format(sql.Identifier(setting)))
-        with server.cursor("isotrope", binary=True) as cursor:
-            cursor.execute(query)
-            while found := cursor.fetchmany(size):
-                row += len(found)
-                yield found
-    if start < rows:
-        refuse_changed(address, rows, row)
+            "FILTER (WHERE {0} IS NOT NULL)::text FROM {1}"
+        ).format(sql.Identifier(column), relation.scan)
+        rows, all_rows, state = server.execute(count).fetchone()
+    found = _Column(address, relation, column, rows, relation.widths[column])
+    check_not_empty(str(found), rows, all_rows - rows)
+    if found.width < 1:  # a column that was declared without one: the first row tells, and all others must agree
+        (first,) = next(found.read((), 0, 1))
+        found = replace(found, width=int.from_bytes(first[0][:2], "big"))
+    dtype = DTYPES[found.type].name
+    check_matrix(str(found), (rows, found.width), dtype)
+    block = Block(str(found), rows, found.width, dtype, partial(found.pieces, group_by))
+    return PgColumn(address, block, all_rows - rows, found, state)
 
 
 def _short_label(column: Any) -> Any:
@@ -170,10 +231,6 @@ def _short_label(column: Any) -> Any:
         "CASE WHEN char_length({0}::text) <= {1} THEN {0}::text ELSE left({0}::text, {2}) || '…' || "
         "left(encode(sha256(convert_to({0}::text, 'UTF8')), 'hex'), {3}) END"
     ).format(column, *map(sql.Literal, (LONGEST_LABEL, LONGEST_LABEL - HASH_DIGITS - 1, HASH_DIGITS)))
-
-
-def _label(value: str | None) -> str:
-    return "null" if value is None else value
 
 
 def _choose(address: Address, relation: Relation, column: str | None) -> str:
@@ -195,81 +252,40 @@ def _choose(address: Address, relation: Relation, column: str | None) -> str:
     return found[0]
 
 
-def find_relation(server: Any, address: Address) -> Relation:
-    """What the catalogue says of the table that an address names, TABLE or SCHEMA.TABLE."""
-    from psycopg import sql
-
-    name = address.named
-    for parts in [(name,), tuple(name.split(".", 1))]:
-        quoted = sql.Identifier(*parts).as_string(server)
-        found = server.execute(
-            "SELECT c.oid, n.nspname, c.relname, c.relkind::text, pg_relation_filenode(c.oid) "
-            "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(%s)",
-            [quoted],
-        ).fetchone()
-        if found is not None:
-            break
-    else:
-        raise InputError(f"{address} names a table that is not there{_tables(server)}.")
-    oid, schema, table, kind, file = found
-    if kind not in _TABLES:
-        raise InputError(f"{address} is a view, a foreign table or the like, whose rows have no order; name a table.")
-    columns = server.execute(
-        "SELECT a.attname, t.typname, a.atttypmod, n.nspname FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
-        "JOIN pg_namespace n ON n.oid = t.typnamespace "
-        "WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
-        [oid],
-    ).fetchall()
-    key = server.execute(
-        "SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey) "
-        "WHERE i.indrelid = %s AND i.indisprimary ORDER BY array_position(i.indkey::int2[], a.attnum)",
-        [oid],
-    ).fetchall()
-    (started, database) = server.execute(
-        "SELECT pg_postmaster_start_time()::text, oid FROM pg_database WHERE datname = current_database()"
-    ).fetchone()
-    return Relation(
-        schema,
-        table,
-        kind,
-        {name: kind for name, kind, _, _ in columns},
-        {name: width for name, _, width, _ in columns},
-        [name for (name,) in key],
-        next((home for _, kind, _, home in columns if kind in DTYPES), "public"),
-        (started, database, oid),
-        file,
-    )
-
-
-def _tables(server: Any) -> str:
-    """The tables that have vectors, in words."""
-    found = server.execute(
-        "SELECT DISTINCT a.attrelid::regclass::text FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
-        "JOIN pg_class c ON c.oid = a.attrelid WHERE t.typname IN ('vector', 'halfvec') "
-        "AND c.relkind IN ('r', 'm', 'p') AND NOT a.attisdropped ORDER BY 1 LIMIT 12"
-    ).fetchall()
-    names = ", ".join(name for (name,) in found)
-    return f"; those with vectors are {names}" if names else ", nor is any with vectors"
-
-
-@contextmanager
-def connection(address: Address, write: bool = False) -> Iterator[Any]:
-    """One transaction, by default one that only reads, of a single moment; committed where all went well.
-
-    User and password are given apart from the rest of the address, so that no message of the library can show them.
-    """
-    psycopg = package("psycopg", "reading PostgreSQL")
-    beginning, _, rest = address.place.partition("://")
-    user, at, rest = rest.rpartition("@")
-    name, colon, password = user.partition(":")
-    apart = {"user": unquote(name)} if at and name else {}
-    apart |= {"password": unquote(password)} if colon else {}
-    known = psycopg.conninfo.conninfo_to_dict(f"{beginning}://{rest}")
-    if "connect_timeout" not in known and "PGCONNECT_TIMEOUT" not in os.environ:
-        known["connect_timeout"] = _PATIENCE
-    with psycopg.connect(**known, **apart) as server:
-        server.read_only = not write
-        server.isolation_level = (
-            psycopg.IsolationLevel.READ_COMMITTED if write else psycopg.IsolationLevel.REPEATABLE_READ
+def _find_target(source: _Column, address: Address, name: str, width: int) -> PgTarget:
+    """The column that repaired vectors go to; refused where it is there, or the table is another."""
+    with name_store_in_errors(address, "opened"), connect(address) as server:
+        relation = find_relation(server, address)
+        triggers = _triggers(server, relation)
+    if relation.identity != source.relation.identity or relation.kind != "r":
+        raise InputError(
+            f"{address} is not the plain table that the vectors are from; name that table, and a new column of it "
+            "with --output-column."
         )
-        yield server
+    if name in relation.columns:
+        raise StoreError(f"{address} has a column {name!r} already; name a new one with --output-column.")
+    if len(name.encode()) > _LONGEST_NAME:
+        raise InputError(
+            f"the new column {name!r} has a name of {len(name.encode())} bytes and PostgreSQL keeps {_LONGEST_NAME}; "
+            "give a shorter one with --output-column."
+        )
+    if triggers:
+        raise StoreError(
+            f"{address} has triggers that run where a row is updated ({', '.join(triggers)}) and might change other "
+            "columns; disable them meanwhile (ALTER TABLE ... DISABLE TRIGGER), or write to a file."
+        )
+    if width > _MOST:
+        raise InputError(
+            f"the repair gives {width:,} numbers and pgvector's type vector holds {_MOST:,} at most; keep fewer."
+        )
+    return PgTarget(address, relation, source.name, name, width)
+
+
+def _triggers(server: Any, relation: Relation) -> list[str]:
+    """The users' triggers that filling a new column would set off; those of certain columns are not."""
+    found = server.execute(
+        "SELECT tgname FROM pg_trigger WHERE tgrelid = %s AND NOT tgisinternal AND tgenabled IN ('O', 'A') "
+        "AND tgtype & 16 <> 0 AND tgattr::text = '' ORDER BY tgname",
+        [relation.identity[-1]],
+    ).fetchall()
+    return [name for (name,) in found]

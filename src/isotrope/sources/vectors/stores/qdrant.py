@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,17 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, StoreError
-from isotrope.sources.groups import Groups
+from isotrope.sources.batch import Groups
 from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix
 from isotrope.sources.vectors.stores.address import Address
 from isotrope.sources.vectors.stores.qdrant_folder import points_alone
 from isotrope.sources.vectors.stores.store import (
     Records,
+    Store,
+    check_not_empty,
+    check_unchanged,
     choose_name,
     name_store_in_errors,
     package,
-    refuse_changed,
-    refuse_empty,
 )
 
 #: Seconds that a request may take, and points and numbers that one carries at most: numbers of a few megabytes.
@@ -40,41 +41,73 @@ _OPEN: dict[str, tuple[Any, int]] = {}
 
 
 @dataclass(frozen=True)
-class QdrantVectors:
-    """The vectors of a collection under one name ("" where they have none), in the order of the points' ids."""
+class _Points:
+    """The points of a collection that have the vectors of one name ("" where vectors have none), ordered by id."""
 
     address: Address
     collection: str
     vector: str
+    rows: int
+    width: int
+
+    def pieces(self, group_by: str | None, start: int, size: int) -> Iterator[Piece]:
+        """Vectors from point number `start` on, and their groups."""
+        payload = False if group_by is None else [group_by]
+        for points in self.pages(payload, start, size):
+            labels = None if group_by is None else Groups.of(_label(point.payload, group_by) for point in points)
+            yield self.matrix(points), labels
+
+    def pages(self, payload: bool | list[str], start: int, size: int) -> Iterator[list[Any]]:
+        """Points from number `start` on, at most `size` at a time; those before are passed over without vectors."""
+        with name_store_in_errors(self.address), _client(self.address) as client:
+            place, row = None, 0
+            while row < start:
+                points, place = client.scroll(
+                    self.collection, _having(self.vector), min(start - row, 8 * _PAGE), offset=place, with_payload=False
+                )
+                row += len(points)
+                if place is None:
+                    break
+            while row == 0 or place is not None:
+                points, place = client.scroll(
+                    self.collection, _having(self.vector), min(size, _page(self.width)), offset=place,
+                    with_payload=payload, with_vectors=[self.vector] if self.vector else True,
+                )  # fmt: skip
+                row += len(points)
+                if points:
+                    yield points
+                elif row == 0:
+                    break
+            check_unchanged(self.address, self.rows, row)
+
+    def matrix(self, points: list[Any]) -> NDArray[np.float32]:
+        """The vectors of points, (m, d)."""
+        return np.array([point.vector[self.vector] if self.vector else point.vector for point in points], np.float32)
+
+
+@dataclass(frozen=True)
+class QdrantVectors(Store):
+    """The vectors of a collection under one name, in the order of the points' ids."""
+
+    points: _Points
     distance: str
-    block: Block
-    left_out: int
 
     @property
-    def facts(self) -> Mapping[str, Any]:
-        note = {"note": _NORMALISED} if _normalised(self.address, self.distance) else {}
-        return {
-            "path": str(self.address),
-            "store": "qdrant",
-            "collection": self.collection,
-            "vector": self.vector or None,
-            "distance": self.distance,
-            "rows": self.block.rows,
-            "rows_without_vector": self.left_out,
-        } | note
+    def details(self) -> dict[str, Any]:
+        named = {"collection": self.points.collection, "vector": self.points.vector or None, "distance": self.distance}
+        return named | ({"note": _NORMALISED} if _is_normalised(self.address, self.distance) else {})
 
     def records(self, size: int) -> Records:
         """Points with their ids and payloads."""
-        size = min(size, _page(self.block.width))
-        for points in _pages(self.address, self.collection, self.vector, self.block.rows, True, 0, size):
-            yield points, _matrix(points, self.vector)
+        for points in self.points.pages(True, 0, size):
+            yield points, self.points.matrix(points)
 
     def target(self, address: Address, column: str | None, width: int) -> QdrantTarget:
         """A new collection with the ids, payloads and the distance of this one; column: the name of its vectors."""
         with name_store_in_errors(address, "opened"), _client(address, new=True) as client:
             if client.collection_exists(address.named):
                 raise StoreError(f"{address} is there already, and is never written over; name a new collection.")
-        return QdrantTarget(address, self.vector if column is None else column, self.distance, width)
+        return QdrantTarget(address, self.points.vector if column is None else column, self.distance, width)
 
 
 @dataclass(frozen=True)
@@ -88,7 +121,7 @@ class QdrantTarget:
 
     @property
     def words(self) -> str:
-        short = "; for the distance Cosine Qdrant keeps them at length 1" * _normalised(self.address, self.distance)
+        short = "; for the distance Cosine Qdrant keeps them at length 1" * _is_normalised(self.address, self.distance)
         return f"the new collection {self.address}, with ids and payloads{short}"
 
     def write(self, records: Records) -> None:
@@ -131,7 +164,7 @@ def _put(client: Any, collection: str, points: list[Any]) -> None:
             _put(client, collection, half)
 
 
-def _normalised(address: Address, distance: str) -> bool:
+def _is_normalised(address: Address, distance: str) -> bool:
     """Whether vectors are kept at length 1; a folder keeps those for the distance Cosine as they were given."""
     return address.is_server and distance == "Cosine"
 
@@ -147,12 +180,12 @@ def open_qdrant(address: Address, column: str | None, group_by: str | None) -> Q
     name = f"{address} [{vector}]" if vector else str(address)
     if params.multivector_config is not None:
         raise InputError(f"{name} holds several vectors per point, expected one; pool them first.")
-    refuse_empty(name, rows, left_out)
+    check_not_empty(name, rows, left_out)
     dtype = params.datatype.value if params.datatype is not None else "float32"
     check_matrix(name, (rows, params.size), dtype)
-    pieces = partial(_pieces, address, collection, vector, rows, _page(params.size), group_by)
-    block = Block(name, rows, params.size, dtype, pieces)
-    return QdrantVectors(address, collection, vector, params.distance.value, block, left_out)
+    points = _Points(address, collection, vector, rows, params.size)
+    block = Block(name, rows, params.size, dtype, partial(points.pieces, group_by))
+    return QdrantVectors(address, block, left_out, points, params.distance.value)
 
 
 def _choose(address: Address, vectors: Any, column: str | None) -> tuple[str, Any]:
@@ -175,45 +208,6 @@ def _having(vector: str) -> Any:
     """The filter for points that have the vector."""
     models = package("qdrant_client.models", "reading Qdrant")
     return models.Filter(must=[models.HasVectorCondition(has_vector=vector)])
-
-
-def _pieces(
-    address: Address, collection: str, vector: str, rows: int, page: int, group_by: str | None, start: int, size: int
-) -> Iterator[Piece]:
-    payload = False if group_by is None else [group_by]
-    for points in _pages(address, collection, vector, rows, payload, start, min(size, page)):
-        labels = None if group_by is None else Groups.of(_label(point.payload, group_by) for point in points)
-        yield _matrix(points, vector), labels
-
-
-def _pages(
-    address: Address, collection: str, vector: str, rows: int, payload: bool | list[str], start: int, size: int
-) -> Iterator[list[Any]]:
-    """Points from number `start` on, by id, `size` at a time; those before are passed over without their vectors."""
-    with name_store_in_errors(address), _client(address) as client:
-        place, row = None, 0
-        while row < start:
-            points, place = client.scroll(
-                collection, _having(vector), min(start - row, 8 * _PAGE), offset=place, with_payload=False
-            )
-            row += len(points)
-            if place is None:
-                break
-        while row == 0 or place is not None:
-            points, place = client.scroll(
-                collection, _having(vector), size, offset=place, with_payload=payload,
-                with_vectors=[vector] if vector else True,
-            )  # fmt: skip
-            row += len(points)
-            if points:
-                yield points
-            elif row == 0:
-                break
-        refuse_changed(address, rows, row)
-
-
-def _matrix(points: list[Any], vector: str) -> NDArray[np.float32]:
-    return np.array([point.vector[vector] if vector else point.vector for point in points], np.float32)
 
 
 def _label(payload: Any, key: str) -> str:

@@ -48,11 +48,11 @@ def points_alone(folder: str) -> Iterator[None]:
 
 def load_point(folder: str, point: bytes) -> Any:
     """Return a pickled point, made of points and plain values alone, which claims no more than it holds."""
-    _refuse_claims(folder, point)
+    _check_claims(folder, point)
     return _PointReader(folder, point).load()
 
 
-def _refuse_claims(folder: str, point: bytes) -> None:
+def _check_claims(folder: str, point: bytes) -> None:
     """Refuse a pickle with a length or a number that its own size does not explain, for which memory would be taken."""
     stream, at = io.BytesIO(point), 0
     while at < len(point):

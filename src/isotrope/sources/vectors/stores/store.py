@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, TypeAlias
 
@@ -11,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, IsotropeError, MissingExtra
-from isotrope.sources.vectors.row_blocks import Block
+from isotrope.sources.vectors.row_blocks import Block, first_line
 from isotrope.sources.vectors.stores.address import Address
 from isotrope.storage.redaction import mask_secrets
 
@@ -30,28 +32,36 @@ class Target(Protocol):
         """Write all records, or on any failure leave nothing; what was there before stays as it is."""
 
 
-class Store(Protocol):
-    """Vectors of one table, collection or index. Nothing stays open between calls."""
+@dataclass(frozen=True)
+class Store(ABC):
+    """Vectors of one table, collection or index. Nothing stays open between calls.
 
-    @property
-    def address(self) -> Address:
-        """Where it is."""
+    Attributes:
+        address: Where it is.
+        block: Its vectors in a stable order, those of rows that have one.
+        left_out: How many rows have no vector.
+    """
 
-    @property
-    def block(self) -> Block:
-        """Its vectors in a stable order, those of rows that have one."""
-
-    @property
-    def left_out(self) -> int:
-        """How many rows have no vector."""
+    address: Address
+    block: Block
+    left_out: int
 
     @property
     def facts(self) -> Mapping[str, Any]:
         """What is recorded of it: plain data without secrets."""
+        counts = {"rows": self.block.rows, "rows_without_vector": self.left_out}
+        return {"path": str(self.address), "store": self.address.kind} | self.details | counts
 
+    @property
+    @abstractmethod
+    def details(self) -> dict[str, Any]:
+        """What is recorded of this kind of store in particular."""
+
+    @abstractmethod
     def records(self, size: int) -> Records:
         """All rows in the order of the block, at most `size` at a time, with what is written back beside them."""
 
+    @abstractmethod
     def target(self, address: Address, column: str | None, width: int) -> Target:
         """The new place for repaired vectors of these rows; refused where it is there already."""
 
@@ -90,11 +100,10 @@ def name_store_in_errors(address: Address, what: str = "read") -> Iterator[None]
     except IsotropeError:
         raise
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise InputError(f"{address} cannot be {what} ({mask_secrets(reason)}).") from error
+        raise InputError(f"{address} cannot be {what} ({mask_secrets(first_line(error))}).") from error
 
 
-def refuse_changed(address: Address, announced: int, found: int) -> None:
+def check_unchanged(address: Address, announced: int, found: int) -> None:
     """Refuse a store that has other rows than when it was opened: row numbers would mean other rows."""
     if found != announced:
         raise InputError(
@@ -116,7 +125,7 @@ def choose_name(address: Address, names: list[str], what: str) -> str:
     raise InputError(f"{address} names a {what} that is not there; there are {there}.")
 
 
-def refuse_empty(name: str, rows: int, left_out: int) -> None:
+def check_not_empty(name: str, rows: int, left_out: int) -> None:
     """Refuse a store without a single vector."""
     if not rows:
         without = f" with a vector, and {left_out:,} without" if left_out else ""

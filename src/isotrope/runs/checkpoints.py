@@ -1,15 +1,21 @@
-"""The checkpoints in a run folder: each whole or ignored, the newest replaces the one before."""
+"""Checkpoints of a scan: each whole or ignored, and continued only with the same input and options."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.typing import NDArray
 
 from isotrope.errors import StoreError
 from isotrope.findings import FORMAT
+from isotrope.runs.retention import Arrays, exact_arrays, name_files
+from isotrope.sources.source import Source
+from isotrope.statistics import Collection, Summary, Wanted
 from isotrope.storage.files import (
     add_checksum,
     has_valid_checksum,
@@ -22,18 +28,16 @@ from isotrope.storage.files import (
     write_arrays,
     write_text,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Arrays = Mapping[str, NDArray[np.generic]]
+from isotrope.storage.redaction import mask_facts
 
 #: The folder of the checkpoints in a run folder.
 CHECKPOINT = "checkpoint"
 
 #: The file that is written last: a checkpoint without it never happened.
 _STATE = "state.json"
+
+#: What runs of earlier versions did not say.
+_BEFORE = {"engine": "local"}
 
 
 class Checkpoints:
@@ -107,6 +111,56 @@ class Checkpoints:
 
     def _remove(self, number: int) -> None:
         shutil.rmtree(self._path(number), ignore_errors=True)
+
+
+def describe_task(source: Source, settings: dict[str, Any]) -> dict[str, Any]:
+    """Describe, as plain data, what must be the same for a run to be continued."""
+    facts = mask_facts({"source": source.describe(), "settings": settings})
+    task: dict[str, Any] = json.loads(json.dumps(facts))
+    return task
+
+
+def check_same_task(folder: Path, task: dict[str, Any], started: dict[str, Any]) -> None:
+    """Refuse to continue a run that was started with another input or with other options."""
+    differing = [
+        name
+        for part in ("source", "settings")
+        for name in task[part]
+        if task[part][name] != started[part].get(name, _BEFORE.get(name))
+    ]
+    if differing:
+        raise StoreError(
+            f"the run in {str(folder)!r} was begun with other {', '.join(differing)}; "
+            "resume with the same command, or choose another folder with -o."
+        )
+
+
+def save_checkpoint(checkpoints: Checkpoints, task: dict[str, Any], now: Collection) -> None:
+    """Write what has been collected so far."""
+    done = {"batches": now.batches, "shards": now.shards, "counts": dict(now.counts)}
+    done["skipped"] = list(now.skipped.items())
+    checkpoints.write({"task": task, **done, "index": name_files(now)}, exact_arrays(now))
+
+
+def load_checkpoint(checkpoints: Checkpoints, task: dict[str, Any], wanted: Wanted) -> Collection:
+    """Load what the last checkpoint holds; an empty collection where there is none."""
+    found = checkpoints.read_last()
+    if found is None:
+        return Collection(wanted)
+    state, saved = found
+    try:
+        check_same_task(checkpoints.run_folder, task, state["task"])
+        collection = Collection(wanted, batches=int(state["batches"]), shards=int(state.get("shards", 0)))
+        collection.counts.update(state["counts"])
+        collection.skipped.update(state.get("skipped", ()))
+        for name, (group, layer) in state["index"].items():
+            collection.summaries[group, layer] = Summary.from_arrays(saved[name])
+        return collection
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise StoreError(
+            f"the checkpoint of the run in {str(checkpoints.run_folder)!r} cannot be used ({error!r}); "
+            "delete its folder 'checkpoint' to begin anew."
+        ) from error
 
 
 def remove_if_empty(*folders: Path) -> None:
