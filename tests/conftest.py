@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-# Two tests at once on few cores: threads of one product would wait for those of the other, a hundred times as long.
+# Two tests run at once on few cores, on small arrays: the threads of one would wait for those of the other, and
+# a small model would take four times as long. The processes that tests start inherit this.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
@@ -59,13 +61,3 @@ def minilm() -> Any:
     from isotrope.sources.models.load import load
 
     return load()
-
-
-@pytest.fixture(scope="module")
-def one_thread() -> Iterator[None]:
-    """One thread for torch: small models wait for other threads longer than they work."""
-    torch = pytest.importorskip("torch")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)

@@ -66,6 +66,7 @@ def _run(code: str, *arguments: str) -> str:
 
 
 class TestWithoutUnix:
+    @pytest.mark.long
     def test_everything_can_be_imported(self) -> None:
         source = Path(isotrope.__file__).parent
         modules = [path for path in source.rglob("*.py") if path.name not in ("__init__.py", "__main__.py")]

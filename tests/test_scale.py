@@ -106,6 +106,7 @@ def test_the_tree_gives_what_a_line_gives(scale: ModuleType) -> None:
     assert same
 
 
+@pytest.mark.long
 def test_the_page_says_what_is_measured(scale: ModuleType) -> None:
     text = scale.page(scale.Rates(4e-9, 2e-11, 7e-10, 7e-10))
     for words in ("Measured on one core", "computed", "Simulated", "A billion vectors of 768", "80 layers of 8,192"):

@@ -59,10 +59,12 @@ def falling(n: int, d: int, seed: int) -> np.ndarray:
     # Three strong directions are few of 64, and not few of 8.
     [(isotropic, None), (falling, None), (drift, 8), (dominant, 64), (outlier, 8)],
 )
-@pytest.mark.parametrize("d", [8, 64, 384])
-@pytest.mark.parametrize("n", [500, 5_000])
+@pytest.mark.parametrize(
+    ("n", "d"),
+    [(500, 8), (500, 64), (500, 384), (5_000, 8), (5_000, 64), pytest.param(5_000, 384, marks=pytest.mark.long)],
+)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_vectors_whose_answer_is_known(space, repaired_from: int | None, d: int, n: int, seed: int) -> None:  # type: ignore[no-untyped-def]
+def test_vectors_whose_answer_is_known(space, repaired_from: int | None, n: int, d: int, seed: int) -> None:  # type: ignore[no-untyped-def]
     advice = advise(vectors=space(n, d, seed))
     repaired = repaired_from is not None and d >= repaired_from
     assert (advice.repair is not None) is repaired, advice.geometry
@@ -194,7 +196,10 @@ def test_a_collapsed_layer_is_built_into_an_embedder_as_advised(tmp_path: Path) 
         build(tmp_path / "second")
 
 
-@pytest.mark.parametrize(("family", "last"), [("gpt2", 3), ("t5", 2), ("bart", 3)])
+@pytest.mark.parametrize(
+    ("family", "last"),
+    [pytest.param("gpt2", 3, marks=pytest.mark.long), ("t5", 2), pytest.param("bart", 3, marks=pytest.mark.long)],
+)
 def test_any_kind_of_model_is_advised_on_and_of_two_stacks_the_encoder(family: str, last: int, tmp_path: Path) -> None:
     folder = str(save_model(tmp_path / family, family))
     advice = advise(model=folder, text=texts(400))

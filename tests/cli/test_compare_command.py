@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +11,24 @@ import pytest
 from isotrope.findings import Findings, Reading
 from isotrope.runs.retention import StatisticFiles
 from isotrope.runs.run import Run
+from isotrope.scanner import scan
 from testkit.command import Command, one_sentence
 
 
+@pytest.fixture(scope="module")
+def scanned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the runs a (healthy), b (collapsed) and c (healthy, fewer rows, other rows)."""
+    folder, rng = tmp_path_factory.mktemp("runs"), np.random.default_rng(7)
+    rows = {"a": rng.normal(size=(400, 8)), "b": rng.normal(size=(400, 8)) + 10, "c": rng.normal(size=(300, 8))}
+    for name in rows:
+        scan(vectors=rows[name], measures="moments", output=folder / name)
+    return folder
+
+
 @pytest.fixture
-def runs(isotrope: Command, healthy: Path, collapsed: Path, rng: np.random.Generator) -> Command:
-    """Runs a (healthy), b (collapsed) and c (healthy, fewer rows, other rows)."""
-    np.save("fewer.npy", rng.normal(size=(300, 8)))
-    for name, path in (("a", healthy), ("b", collapsed), ("c", "fewer.npy")):
-        assert isotrope("scan", path, "-o", name, "--measures", "moments").code == 0
+def runs(isotrope: Command, scanned: Path, tmp_path: Path) -> Command:
+    """The command, where copies of the runs a, b and c are."""
+    shutil.copytree(scanned, tmp_path, dirs_exist_ok=True)
     return isotrope
 
 

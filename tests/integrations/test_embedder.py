@@ -66,16 +66,6 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return folder
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Any:
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def expected_of(folder: Path, reading: Input, repair: Repair | None, normalize: bool, lines: list[str]) -> np.ndarray:
     """Write an embedder, and give what its rows must be."""
     encoder = Encoder(reading)

@@ -18,8 +18,6 @@ from testkit.models import texts
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 TEXTS = texts(17, seed=1)
 
 #: A text's rows (t, d) to its sentence row (d,).

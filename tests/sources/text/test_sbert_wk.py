@@ -20,8 +20,6 @@ from testkit.models import texts
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 TEXTS = texts(9, seed=3)
 
 

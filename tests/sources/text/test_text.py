@@ -20,8 +20,6 @@ from testkit.models import FAMILIES, ONE_STACK, TWO_STACKS, save_model, texts
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 Folders = Callable[[str], Path]
 
 TEXTS = texts(23)

@@ -20,8 +20,6 @@ from testkit.models import texts
 
 pytest.importorskip("torch")
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 TEXTS = texts(17, seed=1)
 
 
