@@ -152,6 +152,14 @@ class TestFloorPlan:
         # `Findings.report` hands itself to the public function: the report stands above findings.
         assert [name for name in found if name not in ("__init__.py", "findings/findings.py")] == []
 
+    def test_the_documentation_imports_from_public_packages_only(self) -> None:
+        found = []
+        for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+            for name in re.findall(r"(?m)^\s*(?:>>> )?(?:from|import) (isotrope[\w.]*)", page.read_text("utf-8")):
+                if ".".join(name.split(".")[:2]) not in PUBLIC:
+                    found.append(f"{page.name}: {name}")
+        assert found == []
+
 
 class TestLanguage:
     def test_no_function_is_named_by_a_bare_participle(self) -> None:
