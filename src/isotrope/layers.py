@@ -67,13 +67,7 @@ def find_layer(
 def resolve_layer(
     asked: str | int, layers: Sequence[Layer], names: Mapping[str, str] = MappingProxyType({}), *, run: str
 ) -> Layer:
-    """Find one of the layers of a finished run, as `find_layer`, or raise the error that names them.
-
-    Args:
-        asked: A label or a name of a layer, or a negative number that counts from the end.
-        layers: The labels of the layers, in order.
-        names: Names of layers by label, where they have others.
-        run: What to call the run in the error.
+    """Find a layer as `find_layer` does, or raise the error that calls the run by its name and lists its layers.
 
     >>> resolve_layer("7", [0, 6], run="the first run")
     Traceback (most recent call last):

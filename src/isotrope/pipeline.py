@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -211,11 +210,7 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
 
 def _check_rows(collection: Collection) -> None:
     """Refuse what is less than a space in every layer."""
-    usable: Counter[Layer] = Counter()
-    left_out: Counter[Layer] = Counter()
-    for (_, layer), summary in collection.summaries.items():
-        usable[layer] += summary.moments.n
-        left_out[layer] += summary.moments.zero + summary.moments.nonfinite
+    usable, left_out = collection.count_rows()
     most = max(usable.values(), default=0)
     if most < 2:
         bad = max(left_out.values(), default=0)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from isotrope.layers import Layer
 from isotrope.measures import Measure
 from isotrope.readings.cost import count_parallel_layers, estimate_seconds_after
 from isotrope.readings.cost import estimate_memory as estimate_measuring
@@ -130,11 +129,8 @@ def _sample_bytes(trial: Collection) -> int:
 
 def _count_rows(trial: Collection) -> int:
     """Rows of one layer that the trial read, whether they could be used or not."""
-    seen: Counter[Layer] = Counter()
-    for (_, layer), summary in trial.summaries.items():
-        moments = summary.moments
-        seen[layer] += moments.n + moments.zero + moments.nonfinite
-    return max(seen.values(), default=0)
+    usable, left_out = trial.count_rows()
+    return max((usable + left_out).values(), default=0)
 
 
 def _rows_and_types(source: Source, trial: Collection) -> tuple[int, int]:

@@ -143,6 +143,15 @@ class Collection(Reduction):
         for summary in self.summaries.values():
             summary.settle()
 
+    def count_rows(self) -> tuple[Counter[Layer], Counter[Layer]]:
+        """Count the usable rows of each layer, and those that were left out."""
+        usable: Counter[Layer] = Counter()
+        left_out: Counter[Layer] = Counter()
+        for (_, layer), summary in self.summaries.items():
+            usable[layer] += summary.moments.n
+            left_out[layer] += summary.moments.zero + summary.moments.nonfinite
+        return usable, left_out
+
     def groups(self) -> list[str]:
         """The names of the groups, sorted; empty without groups."""
         return sorted({group for group, _ in self.summaries if group is not None})
