@@ -1,21 +1,48 @@
-"""What evaluations without training have in common: the call, the file of the result, and its words."""
+"""What evaluations without training have in common: their options, the call, the file of the result, and its words."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from isotrope.cli.options import check_new, parse_names
+import typer
+
+from isotrope.cli.options import OWN_POOLING, ROWS, SPACE_CHANGES, OptionGroup, check_new, parse_names
 from isotrope.cli.output import echo, print_json
 from isotrope.cli.progress import Bar, print_warnings
 from isotrope.errors import StoreError
+from isotrope.sources.input import Input
 
 if TYPE_CHECKING:
     from isotrope.evaluation.result import PointDifference
 
 _ENDINGS = (".json", ".csv")
+
+RepairNames: TypeAlias = Annotated[
+    str, typer.Option(help="softdecay, softdecay:alpha=-0.2, whitening:strength=0.5, folders; with commas between.")
+]
+ResamplingSeed: TypeAlias = Annotated[int, typer.Option(help="Of resamples and swaps.")]
+ResultFile: TypeAlias = Annotated[
+    Path | None, typer.Option("--output", "-o", help="File to write, .json or .csv.", show_default=False)
+]
+
+
+def make_evaluation_options(*, layers: Mapping[str, Any], pooling: str) -> OptionGroup:
+    """Make the options on the space of an evaluation, where each text has one row.
+
+    Args:
+        layers: What is said of the option on layers, besides the help.
+        pooling: The help of the option on pooling.
+    """
+    names = "model layers pooling special_tokens revision gguf_file max_length batch_size device trust_remote_code"
+    changes = {
+        "layers": {"help": "Averaged, e.g. 1,-1.", **layers},
+        "pooling": {"help": pooling, "shown": OWN_POOLING},
+        "batch_size": SPACE_CHANGES["batch_size"],
+    }
+    return OptionGroup(Input, names, ROWS, changes)
 
 
 def run_evaluation(

@@ -8,23 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isotrope.cli.evaluate.result import (
+    RepairNames,
+    ResamplingSeed,
+    ResultFile,
     describe_change,
     describe_fit_texts,
     format_change,
     format_points,
+    make_evaluation_options,
     run_evaluation,
 )
-from isotrope.cli.options import (
-    ENGINE,
-    Json,
-    Keywords,
-    RepairNames,
-    ResamplingSeed,
-    ResultFile,
-    derive_options,
-    make_evaluation_options,
-    parse_names,
-)
+from isotrope.cli.options import ENGINE, Json, Keywords, derive_options, parse_names
 from isotrope.cli.output import console
 from isotrope.cli.tables import Column, print_table
 
