@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -16,6 +16,8 @@ from isotrope.errors import StoreError
 from isotrope.sources.input import Input
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from isotrope.evaluation.result import PointDifference
 
 _ENDINGS = (".json", ".csv")
@@ -102,9 +104,31 @@ def format_points(value: float, *, sign: bool = False) -> str:
     return f"{value:+.2f}" if sign else f"{value:.2f}"
 
 
-def format_change(change: PointDifference) -> str:
-    """A difference beside a score, with a star where it is significant."""
-    return f"({format_points(change.difference, sign=True)}{'*' if change.significant else ''})"
+def format_interval(of: Any, *, sign: bool = False) -> str:
+    """The interval of a score or a difference."""
+    return f"{format_points(of.low, sign=sign)} to {format_points(of.high, sign=sign)}"
+
+
+def format_score(value: float, change: PointDifference | None) -> str:
+    """A score and, in brackets, what a repair changes, with a star where that is significant."""
+    words = ""
+    if change is not None:
+        words = f"({format_points(change.difference, sign=True)}{'*' if change.significant else ''})"
+    return f"{format_points(value)} {words:>9}"
+
+
+def print_heading(out: Console, scores: Sequence[Any], what: str, own: str) -> None:
+    """Print of which model scores are, what they are, and on which texts repairs were fitted.
+
+    Args:
+        out: Where to print.
+        scores: The scores.
+        what: What they are, in words.
+        own: What the set's own texts are.
+    """
+    first = scores[0]
+    out.print(f"{first.model}, layers {first.layers}, pooling {first.pooling}", style="bold")
+    out.print(f"{what}{describe_fit_texts((score.fitted_on for score in scores), own)}.", style="dim")
 
 
 def describe_fit_texts(texts: Iterable[str | None], own: str) -> str:
@@ -125,6 +149,5 @@ def describe_change(change: PointDifference) -> str:
     words = "no difference beyond chance"
     if change.significant:
         words = "better than no repair" if change.difference > 0 else "worse than no repair"
-    interval = f"{format_points(change.low, sign=True)} to {format_points(change.high, sign=True)}"
-    p = f"p {change.p:.2g}, corrected {change.p_corrected:.2g}"
-    return f"{change.repair}: {words} {where}: {format_points(change.difference, sign=True)} points ({interval}; {p})."
+    points = f"{format_points(change.difference, sign=True)} points ({format_interval(change, sign=True)}"
+    return f"{change.repair}: {words} {where}: {points}; p {change.p:.2g}, corrected {change.p_corrected:.2g})."
