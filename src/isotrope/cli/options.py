@@ -67,17 +67,8 @@ ENGINE = OptionGroup(Engine)
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Rows: TypeAlias = Annotated[str | None, typer.Argument(help="Vectors, a text, or a model; found out from its kind.")]
 
-#: What evaluations without training have in common.
-RepairNames: TypeAlias = Annotated[
-    str, typer.Option(help="softdecay, softdecay:alpha=-0.2, whitening:strength=0.5, folders; with commas between.")
-]
-ResamplingSeed: TypeAlias = Annotated[int, typer.Option(help="Of resamples and swaps.")]
-ResultFile: TypeAlias = Annotated[
-    Path | None, typer.Option("--output", "-o", help="File to write, .json or .csv.", show_default=False)
-]
-
 #: What options on the rows of one space say differently from those of a scan.
-_SPACE: dict[str, dict[str, Any]] = {
+SPACE_CHANGES: dict[str, dict[str, Any]] = {
     "model": {"help": "Hub id, folder, GGUF or ONNX file, with --text.", "shown": None},
     "text": {"help": "Text file, folder, dataset id, or - for stdin."},
     "pooling": {"help": "One row per text: mean, cls, last, max, weightedmean, first+last, mean:1+-1."},
@@ -89,7 +80,7 @@ _SPACE: dict[str, dict[str, Any]] = {
 SPACE = "model revision text vectors column split pooling layers max_length batch_size device trust_remote_code"
 
 #: The default pooling of a text's row.
-_OWN_POOLING = "mean, or a sentence model's own"
+OWN_POOLING = "mean, or a sentence model's own"
 
 
 def make_space_options(names: str, **changes: Mapping[str, Any]) -> OptionGroup:
@@ -99,30 +90,14 @@ def make_space_options(names: str, **changes: Mapping[str, Any]) -> OptionGroup:
         names: The fields of `Input`, in the order of `--help`.
         changes: What one command says differently from others, by the field's name.
     """
-    return OptionGroup(Input, names, ROWS, {**_SPACE, **changes})
+    return OptionGroup(Input, names, ROWS, {**SPACE_CHANGES, **changes})
 
 
 def make_advice_options(names: str, **pooling: Any) -> OptionGroup:
     """Make the options on the space that advice is asked on; pooling: what is said of that option."""
     layers = {"default": None, "help": "Only these, averaged, e.g. -1 or 1,-1.", "shown": "last, or a mix"}
     names = f"{names} layers pooling max_length batch_size device trust_remote_code"
-    return make_space_options(names, layers=layers, pooling={"shown": _OWN_POOLING, **pooling})
-
-
-def make_evaluation_options(*, layers: Mapping[str, Any], pooling: str) -> OptionGroup:
-    """Make the options on the space of an evaluation, where each text has one row.
-
-    Args:
-        layers: What is said of the option on layers, besides the help.
-        pooling: The help of the option on pooling.
-    """
-    names = "model layers pooling special_tokens revision gguf_file max_length batch_size device trust_remote_code"
-    changes = {
-        "layers": {"help": "Averaged, e.g. 1,-1.", **layers},
-        "pooling": {"help": pooling, "shown": _OWN_POOLING},
-        "batch_size": _SPACE["batch_size"],
-    }
-    return OptionGroup(Input, names, ROWS, changes)
+    return make_space_options(names, layers=layers, pooling={"shown": OWN_POOLING, **pooling})
 
 
 def derive_options(

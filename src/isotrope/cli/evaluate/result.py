@@ -1,21 +1,50 @@
-"""What evaluations without training have in common: the call, the file of the result, and its words."""
+"""What evaluations without training have in common: their options, the call, the file of the result, and its words."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from isotrope.cli.options import check_new, parse_names
+import typer
+
+from isotrope.cli.options import OWN_POOLING, ROWS, SPACE_CHANGES, OptionGroup, check_new, parse_names
 from isotrope.cli.output import echo, print_json
 from isotrope.cli.progress import Bar, print_warnings
 from isotrope.errors import StoreError
+from isotrope.sources.input import Input
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from isotrope.evaluation.result import PointDifference
 
 _ENDINGS = (".json", ".csv")
+
+RepairNames: TypeAlias = Annotated[
+    str, typer.Option(help="softdecay, softdecay:alpha=-0.2, whitening:strength=0.5, folders; with commas between.")
+]
+ResamplingSeed: TypeAlias = Annotated[int, typer.Option(help="Of resamples and swaps.")]
+ResultFile: TypeAlias = Annotated[
+    Path | None, typer.Option("--output", "-o", help="File to write, .json or .csv.", show_default=False)
+]
+
+
+def make_evaluation_options(*, layers: Mapping[str, Any], pooling: str) -> OptionGroup:
+    """Make the options on the space of an evaluation, where each text has one row.
+
+    Args:
+        layers: What is said of the option on layers, besides the help.
+        pooling: The help of the option on pooling.
+    """
+    names = "model layers pooling special_tokens revision gguf_file max_length batch_size device trust_remote_code"
+    changes = {
+        "layers": {"help": "Averaged, e.g. 1,-1.", **layers},
+        "pooling": {"help": pooling, "shown": OWN_POOLING},
+        "batch_size": SPACE_CHANGES["batch_size"],
+    }
+    return OptionGroup(Input, names, ROWS, changes)
 
 
 def run_evaluation(
@@ -75,9 +104,31 @@ def format_points(value: float, *, sign: bool = False) -> str:
     return f"{value:+.2f}" if sign else f"{value:.2f}"
 
 
-def format_change(change: PointDifference) -> str:
-    """A difference beside a score, with a star where it is significant."""
-    return f"({format_points(change.difference, sign=True)}{'*' if change.significant else ''})"
+def format_interval(of: Any, *, sign: bool = False) -> str:
+    """The interval of a score or a difference."""
+    return f"{format_points(of.low, sign=sign)} to {format_points(of.high, sign=sign)}"
+
+
+def format_score(value: float, change: PointDifference | None) -> str:
+    """A score and, in brackets, what a repair changes, with a star where that is significant."""
+    words = ""
+    if change is not None:
+        words = f"({format_points(change.difference, sign=True)}{'*' if change.significant else ''})"
+    return f"{format_points(value)} {words:>9}"
+
+
+def print_heading(out: Console, scores: Sequence[Any], what: str, own: str) -> None:
+    """Print of which model scores are, what they are, and on which texts repairs were fitted.
+
+    Args:
+        out: Where to print.
+        scores: The scores.
+        what: What they are, in words.
+        own: What the set's own texts are.
+    """
+    first = scores[0]
+    out.print(f"{first.model}, layers {first.layers}, pooling {first.pooling}", style="bold")
+    out.print(f"{what}{describe_fit_texts((score.fitted_on for score in scores), own)}.", style="dim")
 
 
 def describe_fit_texts(texts: Iterable[str | None], own: str) -> str:
@@ -98,6 +149,5 @@ def describe_change(change: PointDifference) -> str:
     words = "no difference beyond chance"
     if change.significant:
         words = "better than no repair" if change.difference > 0 else "worse than no repair"
-    interval = f"{format_points(change.low, sign=True)} to {format_points(change.high, sign=True)}"
-    p = f"p {change.p:.2g}, corrected {change.p_corrected:.2g}"
-    return f"{change.repair}: {words} {where}: {format_points(change.difference, sign=True)} points ({interval}; {p})."
+    points = f"{format_points(change.difference, sign=True)} points ({format_interval(change, sign=True)}"
+    return f"{change.repair}: {words} {where}: {points}; p {change.p:.2g}, corrected {change.p_corrected:.2g})."

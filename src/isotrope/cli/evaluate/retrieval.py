@@ -8,23 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isotrope.cli.evaluate.result import (
-    describe_change,
-    describe_fit_texts,
-    format_change,
-    format_points,
-    run_evaluation,
-)
-from isotrope.cli.options import (
-    ENGINE,
-    ROWS,
-    Json,
-    Keywords,
     RepairNames,
     ResamplingSeed,
     ResultFile,
-    derive_options,
+    describe_change,
+    format_interval,
+    format_score,
     make_evaluation_options,
+    print_heading,
+    run_evaluation,
 )
+from isotrope.cli.options import ENGINE, ROWS, Json, Keywords, derive_options
 from isotrope.cli.output import console
 from isotrope.cli.tables import Column, print_table
 
@@ -84,23 +78,18 @@ def _show(found: RetrievalEvaluation) -> None:
     """A line for each repair, and in words what the repairs change."""
     out = console()
     first = found.scores[0]
-    fitted = describe_fit_texts((score.fitted_on for score in found.scores), "the documents")
-    out.print(f"{first.model}, layers {first.layers}, pooling {first.pooling}", style="bold")
-    what = f"{first.n:,} queries over {found.documents:,} documents of {first.set}, by cosine, scores × 100{fitted}."
-    out.print(what, style="dim")
+    what = f"{first.n:,} queries over {found.documents:,} documents of {first.set}, by cosine, scores × 100"
+    print_heading(out, found.scores, what, "the documents")
     changes = {(d.metric, d.repair): d for d in found.differences}
     columns = [Column("repair"), Column("nDCG@10", right=True), Column("95 % interval", right=True, rank=1)]
     columns += [Column(heading, right=True, rank=2 + index) for index, (_, heading) in enumerate(_COLUMNS)]
     rows = []
-
-    def cell(metric: str, repair: str, value: float) -> str:
-        change = changes.get((metric, repair))
-        return f"{format_points(value)} {'' if change is None else format_change(change):>9}"
-
     for score in found.scores:
-        main = cell("ndcg_at_10", score.repair, score.ndcg_at_10)
-        rest = [cell(metric, score.repair, getattr(score, metric)) for metric, _ in _COLUMNS]
-        rows.append([score.repair, main, f"{format_points(score.low)} to {format_points(score.high)}", *rest])
+        main, *others = (
+            format_score(getattr(score, metric), changes.get((metric, score.repair)))
+            for metric in ("ndcg_at_10", *dict(_COLUMNS))
+        )
+        rows.append([score.repair, main, format_interval(score), *others])
     print_table(out, columns, rows)
     if changes:
         legend = f"* differs beyond chance: p below 0.05 after Holm's correction for {len(changes)} comparisons."

@@ -8,23 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isotrope.cli.evaluate.result import (
-    describe_change,
-    describe_fit_texts,
-    format_change,
-    format_points,
-    run_evaluation,
-)
-from isotrope.cli.options import (
-    ENGINE,
-    Json,
-    Keywords,
     RepairNames,
     ResamplingSeed,
     ResultFile,
-    derive_options,
+    describe_change,
+    format_interval,
+    format_points,
+    format_score,
     make_evaluation_options,
-    parse_names,
+    print_heading,
+    run_evaluation,
 )
+from isotrope.cli.options import ENGINE, Json, Keywords, derive_options, parse_names
 from isotrope.cli.output import console
 from isotrope.cli.tables import Column, print_table
 
@@ -80,27 +75,18 @@ def sts(
 def _show(found: StsEvaluation) -> None:
     """A line for each set, a column for each repair, and in words what the repairs change over all."""
     out = console()
-    first = found.scores[0]
-    fitted = describe_fit_texts((score.fitted_on for score in found.scores), "each set's own sentences")
     changes = {(d.set, d.repair): d for d in found.differences if d.metric == "spearman"}
     repairs = list(dict.fromkeys(score.repair for score in found.scores))
-    out.print(f"{first.model}, layers {first.layers}, pooling {first.pooling}", style="bold")
-    out.print(f"Spearman × 100 of cosines, {_SCORING[found.protocol]}{fitted}.", style="dim")
+    what = f"Spearman × 100 of cosines, {_SCORING[found.protocol]}"
+    print_heading(out, found.scores, what, "each set's own sentences")
     columns = [Column("set"), Column("pairs", right=True, rank=2), Column("no repair", right=True)]
     columns += [Column("95 % interval", right=True, rank=1), *(Column(name, right=True) for name in repairs[1:])]
     rows = []
     by = {(score.set, score.repair): score for score in found.scores}
     for name in dict.fromkeys(score.set for score in found.scores):
         raw = by[name, repairs[0]]
-        cells = [
-            name,
-            f"{raw.n:,}",
-            format_points(raw.spearman),
-            f"{format_points(raw.low)} to {format_points(raw.high)}",
-        ]
-        for repair in repairs[1:]:
-            cells.append(f"{format_points(by[name, repair].spearman)} {format_change(changes[name, repair]):>9}")
-        rows.append(cells)
+        cells = [name, f"{raw.n:,}", format_points(raw.spearman), format_interval(raw)]
+        rows.append(cells + [format_score(by[name, r].spearman, changes[name, r]) for r in repairs[1:]])
     print_table(out, columns, rows, ["bold" if cells[0] == found.scores[-1].set else None for cells in rows])
     if changes:
         out.print(_describe_legend(found), style="dim")

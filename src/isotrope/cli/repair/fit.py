@@ -22,8 +22,6 @@ from isotrope.sources.input import Input
 if TYPE_CHECKING:
     from isotrope.repairs import Repair
 
-_PARAMETERS = "Parameters of the repair"
-
 #: Options that repairs call otherwise.
 _NAMES = {"dimensions": ("n_components",), "directions": ("n_directions", "directions")}
 
@@ -32,29 +30,25 @@ _NAMES = {"dimensions": ("n_components",), "directions": ("n_directions", "direc
 class Parameters:
     """Parameters of repairs; None leaves the repair's own default."""
 
-    alpha: float | None = option(None, "How strongly softdecay bends, below 0.", panel=_PARAMETERS, type=float)
-    form: str | None = option(None, "softdecay: shifted, clipped, paper; whitening: pca, zca.", panel=_PARAMETERS)
-    strength: float | None = option(None, "How much of whitening, 0 to 1.", panel=_PARAMETERS, type=float)
-    dimensions: int | None = option(None, "Directions that whitening keeps.", panel=_PARAMETERS, type=int)
-    directions: int | None = option(None, "Directions that are taken out.", panel=_PARAMETERS, type=int)
-    clusters: int | None = option(None, "Clusters at most.", panel=_PARAMETERS, type=int)
-    tolerance: float | None = option(
-        None, "Directions below this share of the strongest are dropped.", panel=_PARAMETERS, type=float
-    )
-    reference_rows: int | None = option(None, "softdecay as for so many rows.", panel=_PARAMETERS, type=int)
-    normalize: bool | None = option(
-        None, "Divide rows by their length, here and when applied.", panel=_PARAMETERS, type=bool
-    )
-    scaled: bool | None = option(None, "centering of rows' directions.", panel=_PARAMETERS, type=bool)
-    steps: int | None = option(None, "Steps of a flow.", panel=_PARAMETERS, type=int)
-    hidden: int | None = option(None, "Width of a flow's networks.", panel=_PARAMETERS, type=int)
-    epochs: int | None = option(None, "Times a flow sees each row.", panel=_PARAMETERS, type=int)
-    seed: int | None = option(None, "Of what is drawn.", panel=_PARAMETERS, type=int)
+    alpha: float | None = option(None, "How strongly softdecay bends, below 0.", type=float)
+    form: str | None = option(None, "softdecay: shifted, clipped, paper; whitening: pca, zca.")
+    strength: float | None = option(None, "How much of whitening, 0 to 1.", type=float)
+    dimensions: int | None = option(None, "Directions that whitening keeps.", type=int)
+    directions: int | None = option(None, "Directions that are taken out.", type=int)
+    clusters: int | None = option(None, "Clusters at most.", type=int)
+    tolerance: float | None = option(None, "Directions below this share of the strongest are dropped.", type=float)
+    reference_rows: int | None = option(None, "softdecay as for so many rows.", type=int)
+    normalize: bool | None = option(None, "Divide rows by their length, here and when applied.", type=bool)
+    scaled: bool | None = option(None, "centering of rows' directions.", type=bool)
+    steps: int | None = option(None, "Steps of a flow.", type=int)
+    hidden: int | None = option(None, "Width of a flow's networks.", type=int)
+    epochs: int | None = option(None, "Times a flow sees each row.", type=int)
+    seed: int | None = option(None, "Of what is drawn.", type=int)
 
 
 @derive_options
 def fit(
-    parameters: Annotated[Parameters, OptionGroup(Parameters)],
+    parameters: Annotated[Parameters, OptionGroup(Parameters, panel="Parameters of the repair")],
     reading: Annotated[Input, make_space_options(f"{SPACE} bad_files")],
     engine: Annotated[Engine, ENGINE],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to save the repair in; a new one.")],
