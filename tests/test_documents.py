@@ -23,7 +23,7 @@ def blocks(name: str, language: str) -> list[str]:
 
 def test_the_thresholds_of_the_advice_are_in_the_docs() -> None:
     from isotrope.advice.candidate import EVERYDAY, GAIN, GAIN_OF_REPAIRABLE
-    from isotrope.advice.scale_free_softdecay import FIRMNESS
+    from isotrope.repairs.softdecay import FIRMNESS
     from isotrope.verdict.thresholds import REPAIRABLE
 
     page = (DOCS / "advice.md").read_text("utf-8")

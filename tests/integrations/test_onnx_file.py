@@ -11,7 +11,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from isotrope.errors import InputError, StoreError
-from isotrope.integrations.onnx import IR_VERSION, OPSET, to_onnx, write_onnx
+from isotrope.integrations import export
+from isotrope.integrations.export import IR_VERSION, OPSET, to_onnx
 from isotrope.repairs import Affine, Centering, Repair, SoftDecay, Whitening
 
 
@@ -22,7 +23,7 @@ def run(path: Path, rows: np.ndarray) -> np.ndarray:
 
 def test_it_gives_what_transform_gives(repair: Repair, rows: np.ndarray, tmp_path: Path) -> None:
     path = tmp_path / "repair.onnx"
-    write_onnx(repair, path)
+    export(repair, "onnx", path)
     onnx.checker.check_model(str(path), full_check=True)
     found = run(path, rows)
     assert found.dtype == np.float32
@@ -32,7 +33,7 @@ def test_it_gives_what_transform_gives(repair: Repair, rows: np.ndarray, tmp_pat
 @pytest.mark.parametrize("n", [0, 1, 7])
 def test_any_number_of_rows(n: int, rows: np.ndarray, tmp_path: Path) -> None:
     repair = Centering().fit(rows)
-    write_onnx(repair, tmp_path / "repair.onnx")
+    export(repair, "onnx", tmp_path / "repair.onnx")
     assert_allclose(run(tmp_path / "repair.onnx", rows[:n]), repair.transform(rows[:n]), atol=1e-6)
 
 
@@ -53,7 +54,7 @@ def test_a_mean_far_larger_than_the_spread_costs_no_digits(tmp_path: Path) -> No
     rng = np.random.default_rng(0)
     x = (1_000 + 0.1 * rng.normal(size=(100, 64))).astype(np.float32)
     affine = Affine(x.mean(axis=0, dtype=np.float64), np.linalg.qr(rng.normal(size=(64, 64)))[0])
-    write_onnx(affine, tmp_path / "repair.onnx")
+    export(affine, "onnx", tmp_path / "repair.onnx")
     assert_allclose(run(tmp_path / "repair.onnx", x), affine(x.astype(np.float64)), rtol=0, atol=1e-6)
 
 
@@ -61,7 +62,7 @@ def test_nor_where_the_repair_keeps_the_mean(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     x = (1_000 * rng.normal(size=64) + rng.normal(size=(500, 64))).astype(np.float32)
     repair = SoftDecay(-0.6).fit(x)
-    write_onnx(repair, tmp_path / "repair.onnx")
+    export(repair, "onnx", tmp_path / "repair.onnx")
     exact = repair.transform(x.astype(np.float64))
     assert_allclose(run(tmp_path / "repair.onnx", x), exact, rtol=0, atol=1e-6 * np.linalg.norm(exact, axis=1).min())
 
@@ -71,14 +72,14 @@ def test_nothing_is_written_over_unless_asked(rows: np.ndarray, tmp_path: Path) 
     path.write_text("mine")
     repair = Centering().fit(rows)
     with pytest.raises(StoreError, match=r"is there already; choose another name, or say overwrite=True\.$"):
-        write_onnx(repair, path)
+        export(repair, "onnx", path)
     assert path.read_text() == "mine"
-    write_onnx(repair, path, overwrite=True)
+    export(repair, "onnx", path, overwrite=True)
     onnx.checker.check_model(str(path))
     with pytest.raises(StoreError, match="is a folder; give the name of a file"):
-        write_onnx(repair, tmp_path, overwrite=True)
+        export(repair, "onnx", tmp_path, overwrite=True)
     with pytest.raises(InputError, match="not fitted yet"):
-        write_onnx(Centering(), tmp_path / "other.onnx")
+        export(Centering(), "onnx", tmp_path / "other.onnx")
     assert [p.name for p in tmp_path.iterdir()] == ["repair.onnx"]
 
 
@@ -88,7 +89,7 @@ def test_lengths_are_divided_where_the_repair_does_so(rows: np.ndarray, tmp_path
         ("of-unit", Whitening().fit(unit), unit),
         ("any", Whitening().fit_unit_rows(rows), rows),
     ):
-        write_onnx(repair, tmp_path / name)
+        export(repair, "onnx", tmp_path / name)
         found = run(tmp_path / name, given)
         assert_allclose(found, repair.transform(given), rtol=0, atol=1e-5)
         assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-6)

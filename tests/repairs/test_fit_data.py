@@ -31,7 +31,7 @@ def test_groups_of_a_run_are_put_together(tmp_path: Path) -> None:
     isotrope.scan(
         vectors=tmp_path / "x.parquet", column="x", group_by="kind", measures="mean_cosine", output=tmp_path / "run"
     )
-    found, expected = saved_moments(tmp_path / "run", 0), collect(ROWS)[0]
+    found, expected = saved_moments(tmp_path / "run", 0), collect(ROWS).moments
     assert found.n == 300
     assert_allclose(found.scatter, expected.scatter, rtol=1e-10)
 
@@ -48,14 +48,14 @@ def test_what_is_no_run_or_damaged_is_refused(tmp_path: Path) -> None:
 
 def test_rows_in_memory_are_not_described_and_files_are(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", ROWS)
-    assert collect(ROWS)[1] == []
-    (described,) = collect(tmp_path / "x.npy")[1]
+    assert collect(ROWS).sources == []
+    (described,) = collect(tmp_path / "x.npy").sources
     assert described["rows"] == 300
 
 
 def test_unit_rows_count_what_was_left_out() -> None:
     with_zeros = np.vstack([ROWS, np.zeros((3, 5))])
-    found = collect(with_zeros, of_unit_rows=True)[0]
+    found = collect(with_zeros, of_unit_rows=True).moments
     assert (found.n, found.zero) == (300, 3)
     unit = ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)
     assert_allclose(found.mean, unit.mean(axis=0), rtol=1e-10)

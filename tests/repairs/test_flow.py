@@ -13,7 +13,8 @@ from scipy import stats
 
 from isotrope.errors import InputError, MissingExtra
 from isotrope.repairs import load_repair
-from isotrope.repairs.flow import Flow, Step, forward
+from isotrope.repairs.flow import Flow
+from isotrope.repairs.flow_map import Step, forward
 
 torch = pytest.importorskip("torch")
 
@@ -148,7 +149,7 @@ def test_few_rows_still_give_a_map_with_an_inverse(n: int, d: int) -> None:
 @pytest.mark.parametrize(("n", "d"), [(30, 8), (200, 8), (2000, 20)])
 def test_it_starts_as_the_gaussian_of_ledoit_and_wolf(n: int, d: int) -> None:
     covariance = pytest.importorskip("sklearn.covariance")
-    from isotrope.repairs.flow_training import fit_gaussian as start
+    from isotrope.repairs.flow import fit_gaussian as start
 
     rows = bent(n, d) * np.geomspace(1.0, 30.0, d) + 5.0
     mean, whiten, rank = start(rows)

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from isotrope.advice.advice import Advice
 from isotrope.advice.advise_model import LEAST, Progress, advise_model
 from isotrope.advice.geometry import compute_geometry, compute_neighbours_kept
-from isotrope.advice.scale_free_softdecay import fit_scale_free_softdecay
 from isotrope.errors import InputError
 from isotrope.repairs import Centering
 from isotrope.repairs.linear import LinearRepair
+from isotrope.repairs.softdecay import fit_scale_free_softdecay
 from isotrope.sources.input import Input
 from isotrope.sources.source import Source
 from isotrope.statistics import Moments, MomentsAndSample

@@ -19,11 +19,11 @@ from isotrope.advice.candidate import (
     cut_into_halves,
     evaluate_candidate,
 )
-from isotrope.advice.scale_free_softdecay import fit_scale_free_softdecay
 from isotrope.advice.spaces import Space, Spaces, encode_spaces
 from isotrope.errors import InputError
 from isotrope.evaluation.significance import PairedComparison
 from isotrope.repairs.linear import LinearRepair
+from isotrope.repairs.softdecay import fit_scale_free_softdecay
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
 from isotrope.sources.models.load import Loaded
@@ -134,8 +134,8 @@ def _select_best(candidates: Sequence[Candidate]) -> Candidate:
     """Select the best candidate after a repair; one with weighted tokens, unless the benchmark loses by them."""
 
     def best_of(weighted: bool) -> Candidate | None:
-        some = (candidate for candidate in candidates if candidate.weighted is weighted)
-        return max(some, key=lambda candidate: candidate.repaired_score, default=None)
+        choices = (candidate for candidate in candidates if candidate.weighted is weighted)
+        return max(choices, key=lambda candidate: candidate.repaired_score, default=None)
 
     alike, weighted = best_of(weighted=False), best_of(weighted=True)
     assert alike is not None

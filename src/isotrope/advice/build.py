@@ -7,7 +7,7 @@ from typing import Any
 
 from isotrope.advice.advice import Advice
 from isotrope.advice.advise import advise
-from isotrope.advice.candidate import BASELINE, EVERYDAY, REPAIRED
+from isotrope.advice.candidate import EVERYDAY
 from isotrope.errors import InputError
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.models.onnx_layers import refuse_graph
@@ -40,12 +40,12 @@ def build(
     """
     # Errors about missing packages and existing folders come before minutes of work.
     from isotrope.integrations.embedder import write_embedder
-    from isotrope.integrations.sentence_transformers import refuse_occupied
+    from isotrope.integrations.sentence_transformers import check_model_folder
 
     if text is None:
         raise InputError("got no text, and the advice needs one; give a text of the kind that will be embedded.")
     refuse_graph(model, "an embedder")
-    refuse_occupied(Path(folder).absolute(), overwrite)
+    check_model_folder(Path(folder).absolute(), overwrite)
     asked["pooling"] = asked.get("pooling") or "mean"  # an embedder is made from layers, whatever the model is
     advice = advise(model=model, text=text, **asked)
     write_embedder(
@@ -71,24 +71,7 @@ def _make_card(advice: Advice) -> dict[str, Any]:
         )
     return {
         "Why it is made like this": [f"{advice.words[0].upper()}{advice.words[1:]}.", *advice.reasons],
-        "What was tried": [_make_line(candidate) for candidate in advice.to_dict()["tried"]],
+        "What was tried": [candidate.format_cells() for candidate in advice.trials],
         "What it is based on": f"{fitted}. No label was used. Scores of tasks were not measured: the numbers above are "
         "the agreement of cosines with the known likeness of pairs of everyday sentences.",
     }
-
-
-def _make_line(candidate: dict[str, Any]) -> dict[str, Any]:
-    """A line of the table of candidates."""
-    gain = candidate["yardstick"]["gain"]
-    scores = candidate["yardstick"]["scores"]
-    line = {
-        "layers": candidate["layers"],
-        "tokens": candidate["tokens"],
-        "likeness": f"{scores[BASELINE]['value']:.3f}",
-        "repaired": f"{scores[REPAIRED]['value']:.3f}",
-        "gain": f"{gain['value']:+.3f} ({gain['low']:+.3f} to {gain['high']:+.3f})",
-        "mean cosine": f"{candidate['geometry']['mean_cosine']:.2f}",
-    }
-    if candidate["halves"] is not None:
-        line |= {f"halves, {name}": f"{s['value']:.3f}" for name, s in candidate["halves"]["scores"].items()}
-    return line

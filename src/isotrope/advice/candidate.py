@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from isotrope.advice.benchmark_pairs import Benchmark
 from isotrope.advice.geometry import Geometry, compute_geometry, compute_neighbours_kept
-from isotrope.advice.scale_free_softdecay import fit_scale_free_softdecay
-from isotrope.compute.arrays import to_unit_rows
+from isotrope.compute.arrays import to_float64, to_unit_rows
 from isotrope.evaluation.metrics import Correlation, Mean
 from isotrope.evaluation.significance import Difference, PairedComparison, compare
 from isotrope.repairs.fit_data import collect
+from isotrope.repairs.softdecay import fit_scale_free_softdecay
 from isotrope.sources.text.encoder import Rows
 
 #: The gain on the benchmark that a repair needs, where rows are collapsed or in few directions, and where they are not.
@@ -90,6 +90,22 @@ class Candidate:
     def repaired_score(self) -> float:
         """Correlation on the benchmark after the repair."""
         return self.similarity.scores[REPAIRED].value
+
+    def format_cells(self) -> dict[str, str]:
+        """Format the columns of a table of candidates, by their titles."""
+        halves = ["-", "-"]
+        if self.halves is not None:
+            halves = [f"{self.halves.scores[name].value:.3f}" for name in (BASELINE, REPAIRED)]
+        return {
+            "layers": self.layers,
+            "tokens": "weighted" if self.weighted else "alike",
+            "likeness": f"{self.similarity.scores[BASELINE].value:.3f}",
+            "repaired": f"{self.repaired_score:.3f}",
+            "gain": f"{self.gain.value:+.3f} ({self.gain.low:+.3f} to {self.gain.high:+.3f})",
+            "halves": halves[0],
+            "halves repaired": halves[1],
+            "mean cosine": f"{self.geometry.mean_cosine:.2f}",
+        }
 
 
 def evaluate_candidate(
@@ -168,7 +184,7 @@ def reciprocal_ranks(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.fl
     >>> reciprocal_ranks(np.eye(3), np.eye(3)).tolist()
     [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
-    cosines = _unit_rows(first) @ _unit_rows(second).T
+    cosines = to_unit_rows(to_float64(first)) @ to_unit_rows(to_float64(second)).T
     own = np.diagonal(cosines)
     # Ties count against: a space in which all rows are the same finds nothing.
     ranks = [(cosines >= own[:, None]).sum(axis=1), (cosines >= own).sum(axis=0)]
@@ -177,8 +193,4 @@ def reciprocal_ranks(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.fl
 
 def cosines(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
     """Cosine of each row with the same row of the second array, (n, d) twice -> (n,)."""
-    return np.asarray((_unit_rows(first) * _unit_rows(second)).sum(axis=1))
-
-
-def _unit_rows(rows: NDArray[Any]) -> NDArray[np.float64]:
-    return np.asarray(to_unit_rows(np.asarray(rows, dtype=np.float64)))
+    return np.asarray((to_unit_rows(to_float64(first)) * to_unit_rows(to_float64(second))).sum(axis=1))

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.compute.arrays import to_unit_rows
+from isotrope.compute.arrays import to_float64, to_unit_rows
 from isotrope.measures import get
 from isotrope.readings.null import draw_isotropic_moments
+from isotrope.repairs.query_rounding import NEAREST, compute_kept_share, find_nearest
 from isotrope.statistics import Moments
 from isotrope.verdict.thresholds import REPAIRABLE, Threshold, find_troubles
 
-#: Nearest neighbours of each row that are compared, and the maximum of rows.
-NEIGHBOURS, _MOST_ROWS = 10, 2_000
+#: The maximum number of rows whose neighbours are compared.
+_MOST_ROWS = 2_000
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,6 @@ def compute_neighbours_kept(before: NDArray[Any], after: NDArray[Any]) -> float:
     >>> compute_neighbours_kept(x, np.random.default_rng(1).normal(size=(100, 4))) < 0.3
     True
     """
-    first, second = (_find_nearest(rows[:_MOST_ROWS]) for rows in (before, after))
-    shared = sum(len(np.intersect1d(a, b)) for a, b in zip(first, second, strict=True))
-    return shared / first.size
-
-
-def _find_nearest(rows: NDArray[Any]) -> NDArray[np.int64]:
-    directions = to_unit_rows(np.asarray(rows, dtype=np.float64))
-    cosines = directions @ directions.T
-    np.fill_diagonal(cosines, -np.inf)
-    count = min(NEIGHBOURS, len(rows) - 1)
-    return np.argpartition(-cosines, count - 1, axis=1)[:, :count]
+    spaces = [to_unit_rows(to_float64(rows[:_MOST_ROWS])) for rows in (before, after)]
+    first, second = (find_nearest(rows, rows, min(NEAREST, len(rows) - 1)) for rows in spaces)
+    return compute_kept_share(first, second)

@@ -88,26 +88,10 @@ def show(found: Advice) -> None:
 
 
 def _print_trials(out: Console, found: Advice) -> None:
-    from isotrope.advice.candidate import BASELINE, REPAIRED
 
-    numbers = {"likeness": 0, "repaired": 0, "gain": 0, "halves": 3, "halves repaired": 4, "mean cosine": 2}
-    columns = [Column("layers"), Column("tokens", rank=1)]
-    columns += [Column(title, right=True, rank=rank) for title, rank in numbers.items()]
-    rows = []
-    for candidate in found.trials:
-        gain = candidate.gain
-        halves = ["-", "-"]
-        if candidate.halves is not None:
-            halves = [f"{candidate.halves.scores[name].value:.3f}" for name in (BASELINE, REPAIRED)]
-        cells = [
-            candidate.layers,
-            "weighted" if candidate.weighted else "alike",
-            f"{candidate.similarity.scores[BASELINE].value:.3f}",
-            f"{candidate.repaired_score:.3f}",
-            f"{gain.value:+.3f} ({gain.low:+.3f} to {gain.high:+.3f})",
-            *halves,
-            f"{candidate.geometry.mean_cosine:.2f}",
-            "repair" if candidate.helps else "leave alone",
-        ]
-        rows.append(cells)
+    ranks = {"tokens": 1, "halves": 3, "halves repaired": 4, "mean cosine": 2}
+    cells = [candidate.format_cells() for candidate in found.trials]
+    columns = [Column(name, right=name not in ("layers", "tokens"), rank=ranks.get(name, 0)) for name in cells[0]]
+    verdicts = ["repair" if candidate.helps else "leave alone" for candidate in found.trials]
+    rows = [[*row.values(), verdict] for row, verdict in zip(cells, verdicts, strict=True)]
     print_table(out, [*columns, Column("")], rows)

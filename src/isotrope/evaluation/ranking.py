@@ -65,11 +65,11 @@ def search(
             rows = _unit_rows(block[low : low + _DOCUMENTS])
             here = slice(start, start + len(rows))
             for first in range(0, len(queries), _QUERIES):
-                some = slice(first, first + _QUERIES)
-                keys = _keys(directions[some] @ rows.T, id_ranks[here])
-                (asking,) = np.nonzero((own[some] >= here.start) & (own[some] < here.stop))
-                keys[asking, own[some][asking] - start] = _LOWEST
-                best[some] = np.partition(np.hstack([best[some], keys]), -k, axis=1)[:, -k:]
+                asked = slice(first, first + _QUERIES)
+                keys = _keys(directions[asked] @ rows.T, id_ranks[here])
+                (asking,) = np.nonzero((own[asked] >= here.start) & (own[asked] < here.stop))
+                keys[asking, own[asked][asking] - start] = _LOWEST
+                best[asked] = np.partition(np.hstack([best[asked], keys]), -k, axis=1)[:, -k:]
             start = here.stop
     _check_count(start, len(ids), whole=True)
     best = np.sort(best, axis=1)[:, ::-1]

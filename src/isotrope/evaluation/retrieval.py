@@ -90,9 +90,9 @@ def evaluate_retrieval(
     References:
         Thakur et al. 2021, arXiv:2104.08663
     """
-    started, told = record_start(), progress or (lambda *_: None)
+    started, tell = record_start(), progress or (lambda *_: None)
     treatments = parse_treatments(repairs, seed=seed, model=model)
-    told("reading the set", 0, None)
+    tell("reading the set", 0, None)
     found = open_set(data, split)
     text = open_fit_text(fit_text)
     if text is not None:
@@ -112,15 +112,15 @@ def evaluate_retrieval(
     )
     with where.encoder(reading) as encoder:
         asked = [query_prompt + query for query in found.queries.values()]
-        treatments = prepare_treatments(treatments, encoder, text, asked[0], told)
-        queries = encoder(asked, partial(told, "encoding queries"))
+        treatments = prepare_treatments(treatments, encoder, text, asked[0], tell)
+        queries = encoder(asked, partial(tell, "encoding queries"))
         with TemporaryDirectory(prefix="isotrope-") as folder:
             path = Path(folder) / "documents.npy"
-            write_rows(path, _encode_documents(found, encoder, document_prompt, partial(told, "encoding documents")))
+            write_rows(path, _encode_documents(found, encoder, document_prompt, partial(tell, "encoding documents")))
             notes = [*found.notes, *_not_finite("documents", _read_blocks(path)), *_not_finite("queries", [queries])]
             by_query, fitted = {}, []
             for treatment in treatments:
-                told(f"searching with {treatment.name}", 0, None)
+                tell(f"searching with {treatment.name}", 0, None)
                 fitted.append(treatment.fit(ArraySource(path), OWN, f"the documents of {found.name}"))
                 by_query[treatment.name] = _score_queries(found, fitted[-1], queries, path)
         comparisons = {
@@ -148,21 +148,21 @@ def _with_prompt(corpus: Corpus, prompt: str) -> Corpus:
 
 
 def _encode_documents(found: RetrievalSet, encoder: Encoder, prompt: str, tell: Tell) -> Iterator[Rows]:
-    """Encode the documents, some at a time."""
+    """Encode the documents, a few at a time."""
     texts, total = found.texts(), len(found.documents)
     before = 0
 
     def count_from_first(done: int, _: int) -> None:
         tell(before + done, total)
 
-    while some := [prompt + text for text in islice(texts, _AT_ONCE)]:
-        yield encoder(some, count_from_first)
-        before += len(some)
+    while batch := [prompt + text for text in islice(texts, _AT_ONCE)]:
+        yield encoder(batch, count_from_first)
+        before += len(batch)
         tell(before, total)
 
 
 def _read_blocks(path: Path) -> Iterator[Rows]:
-    """Read the rows of a file, some at a time."""
+    """Read the rows of a file, a few at a time."""
     rows = np.load(path, mmap_mode="r", allow_pickle=False)
     return (np.asarray(rows[i : i + _AT_ONCE]) for i in range(0, len(rows), _AT_ONCE))
 

@@ -49,7 +49,8 @@ class ResampledScore:
 class Difference:
     """Score of a system minus the score of its baseline, with the 95 % interval and p-value.
 
-    corrected: the p-value after correction for the number of comparisons, NaN before `correct_p_values`.
+    corrected: the p-value after correction for the number of comparisons, NaN before `correct_p_values`. resampled,
+    swapped: the values of resamples and swaps, so that differences of several sets can be averaged.
     """
 
     value: float
@@ -59,6 +60,8 @@ class Difference:
     n: int
     reason: str | None = None
     corrected: float = math.nan
+    resampled: Vector = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
+    swapped: Vector = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
 
     @property
     def significant(self) -> bool:
@@ -66,19 +69,11 @@ class Difference:
         return self.corrected < LEVEL
 
 
-@dataclass(frozen=True)
-class ResampledDifference(Difference):
-    """Difference with the values of its resamples and swaps, so that differences of several sets can be averaged."""
-
-    resampled: Vector = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
-    swapped: Vector = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
-
-
 class PairedComparison(NamedTuple):
     """Scores of systems by name, and the differences of all others to the first, the baseline."""
 
     scores: dict[str, ResampledScore]
-    differences: dict[str, ResampledDifference]
+    differences: dict[str, Difference]
 
 
 AnyDifference = TypeVar("AnyDifference", bound=Difference)
@@ -204,15 +199,15 @@ def _make_score(value: float, n: int, resampled: Vector) -> ResampledScore:
     return ResampledScore(value, *_compute_interval(resampled, n), n, None, resampled)
 
 
-def _make_difference(score: ResampledScore, base: ResampledScore, swapped: Sequence[Vector]) -> ResampledDifference:
+def _make_difference(score: ResampledScore, base: ResampledScore, swapped: Sequence[Vector]) -> Difference:
     reason = score.reason or base.reason
     if reason:
-        return ResampledDifference(math.nan, math.nan, math.nan, math.nan, score.n, reason)
+        return Difference(math.nan, math.nan, math.nan, math.nan, score.n, reason)
     value, resampled, change = score.value - base.value, score.resampled - base.resampled, np.concatenate(swapped)
     # A little slack, so that rounding does not separate equal systems; undefined swaps count as extreme.
     beyond = int(np.count_nonzero(~(np.abs(change) < abs(value) * (1 - 1e-9) - 1e-12)))
     p = (1 + beyond) / (1 + len(change))
-    return ResampledDifference(
+    return Difference(
         value, *_compute_interval(resampled, score.n), p, score.n, None, resampled=resampled, swapped=change
     )
 

@@ -94,7 +94,7 @@ def evaluate_sts(
     References:
         Gao et al. 2021 ("concatenated"), Yan et al. 2022 ("paper")
     """
-    started, told = record_start(), progress or (lambda *_: None)
+    started, tell = record_start(), progress or (lambda *_: None)
     treatments = parse_treatments(repairs, seed=seed, model=model)
     references = _check_references(against, treatments)
     found = read_sets(sets, data, protocol)
@@ -115,11 +115,11 @@ def evaluate_sts(
     )
     where = Engine(engine=engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
     with where.encoder(reading) as encoder:
-        treatments = prepare_treatments(treatments, encoder, text, found[0].sentences[0], told)
+        treatments = prepare_treatments(treatments, encoder, text, found[0].sentences[0], tell)
         by_reference: dict[str, dict[str, Comparisons]] = {reference: {} for reference in references}
         for pairs in found:
-            rows = encoder(pairs.sentences, partial(told, f"encoding {pairs.name}"))
-            told(f"comparing on {pairs.name}", 0, None)
+            rows = encoder(pairs.sentences, partial(tell, f"encoding {pairs.name}"))
+            tell(f"comparing on {pairs.name}", 0, None)
             fitted = [treatment.fit(rows, OWN, f"the sentences of {pairs.name}") for treatment in treatments]
             by_treatment = {treatment.name: cosines(treatment(rows)) for treatment in fitted}
             for reference, by_set in by_reference.items():

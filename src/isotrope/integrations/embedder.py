@@ -20,7 +20,13 @@ from isotrope.integrations.linear_map import (
     resolve_affine,
 )
 from isotrope.integrations.model_card import describe_embedder, find_hub_name, format_model_card, shorten_name
-from isotrope.integrations.sentence_transformers import add_module, build_dense, open_model, refuse_occupied
+from isotrope.integrations.sentence_transformers import (
+    add_module,
+    add_normalization,
+    build_dense,
+    check_model_folder,
+    open_model,
+)
 from isotrope.integrations.transformer_module import drop_blocks, write_transformer
 from isotrope.layers import Choice
 from isotrope.repairs import Affine, Repair
@@ -43,7 +49,6 @@ try:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import (
         Module,
-        Normalize,
         Pooling,
         WeightedLayerPooling,
         WordWeights,
@@ -96,7 +101,7 @@ def write_embedder(
     """
     target = Path(folder).absolute()
     refuse_graph(reading.model, "an embedder")
-    refuse_occupied(target, overwrite)
+    check_model_folder(target, overwrite)
     affine = None if repair is None else resolve_affine(repair)
     normalize = normalize or (repair is not None and find_divisions(repair)[1])
     loaded = replace(reading, device="cpu", precision=None).load()
@@ -112,7 +117,7 @@ def write_embedder(
     if weights is not None:
         before.append(_build_word_weights(weights))
     before.append(Pooling(source.width, mode))
-    after = _build_repair_modules(repair, normalize)
+    after = add_normalization([] if repair is None else _build_dense_modules(repair), repair, at_end=normalize)
 
     def fill(beside: Path) -> None:
         write_transformer(beside, loaded, max_length=source.max_length, every_layer=mixed, unpad=weights is None)
@@ -205,14 +210,6 @@ def _build_word_weights(weights: NDArray[np.float32]) -> WordWeights:
     """Weights by token id: the module asks for words, so that each id is one. Those of one go without saying."""
     named = {str(i): float(weight) for i, weight in enumerate(weights) if weight != 1.0}
     return WordWeights([str(i) for i in range(len(weights))], named, unknown_word_weight=1.0)
-
-
-def _build_repair_modules(repair: Repair | Affine | None, normalize: bool) -> list[Module]:
-    """What comes after pooling: the repair, and a `Normalize` where rows are divided by their length."""
-    modules = [] if repair is None else _build_dense_modules(repair)
-    if repair is not None and find_divisions(repair)[0]:
-        modules.insert(0, Normalize())
-    return [*modules, Normalize()] if normalize else modules
 
 
 def _build_dense_modules(repair: Repair | Affine) -> list[Module]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError, MissingExtra
-from isotrope.integrations.linear_map import check_new_file, compute_weight_and_bias, find_divisions, warn_about_lengths
+from isotrope.integrations.linear_map import compute_weight_and_bias, find_divisions
 from isotrope.repairs import Affine, Repair
-from isotrope.storage.files import write_atomically
 
 
 def linear_transform(repair: Repair | Affine) -> Any:
@@ -63,12 +61,12 @@ def in_front_of(index: Any, repair: Repair | Affine) -> Any:
     return whole
 
 
-def write_transform(repair: Repair | Affine, path: str | Path, *, overwrite: bool = False) -> None:
-    """Write the `LinearTransform` as a file for `faiss.read_VectorTransform`, at once or not at all."""
-    check_new_file(path, overwrite)
-    warn_about_lengths(repair, "faiss")
-    faiss, transform = _import_faiss(), linear_transform(repair)
-    write_atomically(Path(path).absolute(), lambda beside: faiss.write_VectorTransform(transform, str(beside)))
+def to_faiss_file(repair: Repair | Affine) -> bytes:
+    """The `LinearTransform` as the bytes of a file for `faiss.read_VectorTransform`."""
+    faiss = _import_faiss()
+    writer = faiss.VectorIOWriter()
+    faiss.write_VectorTransform(linear_transform(repair), writer)
+    return bytes(faiss.vector_to_array(writer.data).tobytes())
 
 
 def _import_faiss() -> Any:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.errors import InputError, StoreError
+from isotrope.errors import InputError
 from isotrope.repairs import Affine, Repair
 from isotrope.repairs.linear import LinearRepair
 
@@ -46,17 +45,6 @@ def find_divisions(repair: Repair | Affine) -> tuple[bool, bool]:
     """
     way = repair.normalizes_ if isinstance(repair, Repair) else "none"
     return way in ("input", "both"), way in ("output", "both")
-
-
-def warn_about_lengths(repair: Repair | Affine, kind: str) -> None:
-    """Warn where a file of this kind holds the linear map of a repair that also divides rows by their length."""
-    places = [word for word, there in zip(("before", "after"), find_divisions(repair), strict=True) if there]
-    if places:
-        warnings.warn(
-            f"the export {kind!r} holds the linear map alone; divide rows by their length {' and '.join(places)} it, "
-            "as transform does, or use the export 'onnx', which does so itself",
-            stacklevel=4,
-        )
 
 
 def compute_weight_and_bias(repair: Repair | Affine) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -116,11 +104,3 @@ def estimate_rounding(repair: LinearRepair) -> float:
     length = np.sqrt(affine.push(m).energy / m.n)
     sums = np.count_nonzero(affine.weight, axis=0).max() > 1  # centering has none
     return float((_WORST if sums else 1) * np.finfo(np.float32).eps * products / length)
-
-
-def check_new_file(path: str | Path, overwrite: bool) -> None:
-    """Refuse to write over what is there, unless that is asked."""
-    if Path(path).exists() and not overwrite:
-        raise StoreError(f"{str(path)!r} is there already; choose another name, or say overwrite=True.")
-    if Path(path).is_dir():
-        raise StoreError(f"{str(path)!r} is a folder; give the name of a file.")

@@ -107,11 +107,11 @@ class ReadingEncoder(AbsEncoder):  # type: ignore[misc]  # mteb's types are not 
             raise InputError(f"got the precision {precision!r}, expected float32; leave it out.")
         prompt = (self.model_prompts or {}).get(self.get_prompt_name(task_metadata, prompt_type) or "", "")
         texts = [prompt + text for batch in inputs for text in batch["text"]]
-        some = [i for i, text in enumerate(texts) if text.strip()]
-        found = self.encoder([texts[i] for i in some])
+        filled = [i for i, text in enumerate(texts) if text.strip()]
+        found = self.encoder([texts[i] for i in filled])
         found = found if self.repair is None else self.repair.transform(found)
         rows = np.zeros((len(texts), found.shape[1]), np.float32)
-        rows[some] = found
+        rows[filled] = found
         return rows
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from isotrope.errors import InputError, MissingExtra, StoreError
 from isotrope.integrations.linear_map import compute_weight_and_bias, find_divisions, resolve_affine
 from isotrope.repairs import Affine, Repair, load_repair
 from isotrope.repairs.linear import LinearRepair
+from isotrope.repairs.persistence import check_folder
 from isotrope.sources.models.location import check_local_folder
 from isotrope.storage.files import write_folder, write_text
 
@@ -101,15 +103,16 @@ def fold(
     """
     affine = resolve_affine(repair)
     target = Path(folder).absolute()
-    refuse_occupied(target, overwrite)
+    check_model_folder(target, overwrite)
     _check_rows(rows)
     loaded = model if isinstance(model, SentenceTransformer) else open_model(model)
     if loaded is not model and Path(model).absolute() in target.parents:
         raise StoreError(f"{str(folder)!r} lies inside the model that would be copied there; give a folder elsewhere.")
     refuse_layer(loaded, "a model that sentence-transformers alone loads")
     index = _find_index(loaded, repair, affine.width, rows)
-
-    added = _add_normalization(build_dense(*compute_weight_and_bias(repair)), repair, ends=index == len(loaded))
+    ends = index == len(loaded)  # no `Normalize` of the model's own follows
+    dense = build_dense(*compute_weight_and_bias(repair))
+    added = add_normalization([dense], repair, at_end=find_divisions(repair)[1] and ends)
 
     def fill(beside: Path) -> None:
         if loaded is not model and (Path(model) / "modules.json").is_file():
@@ -153,10 +156,10 @@ def insert_repair(model: SentenceTransformer, repair: Repair, *, rows: str = "po
     )
 
 
-def _add_normalization(as_dense: Dense, repair: Repair | Affine, *, ends: bool) -> list[Module]:
-    """The map and what divides rows by their length; ends: whether no `Normalize` of the model's own follows."""
-    before, after = find_divisions(repair)
-    return [*([Normalize()] if before else []), as_dense, *([Normalize()] if after and ends else [])]
+def add_normalization(modules: Sequence[Module], repair: Repair | Affine | None, *, at_end: bool) -> list[Module]:
+    """Add a `Normalize` before modules where the repair divides rows by their length first, and one at the end."""
+    before = repair is not None and find_divisions(repair)[0]
+    return [*([Normalize()] if before else []), *modules, *([Normalize()] if at_end else [])]
 
 
 def _check_rows(rows: str) -> None:
@@ -236,13 +239,6 @@ def _check_lengths(repair: Repair | Affine, rows: str) -> None:
         )
 
 
-def refuse_occupied(target: Path, overwrite: bool) -> None:
-    """Refuse to write a model over files that are none, and over a model unless that is asked."""
-    if target.is_file():
-        raise StoreError(f"{str(target)!r} is a file; give a folder for the model.")
-    if not target.is_dir() or not any(target.iterdir()):
-        return
-    if not (target / "modules.json").is_file():
-        raise StoreError(f"the folder {str(target)!r} holds other files; give a new folder for the model.")
-    if not overwrite:
-        raise StoreError(f"the folder {str(target)!r} already holds a model; choose another, or say overwrite=True.")
+def check_model_folder(target: Path, overwrite: bool) -> None:
+    """Check that a model can be written to a folder: it is new or empty, or holds a model that may be replaced."""
+    check_folder(target, "model", lambda names: "modules.json" in names, overwrite=overwrite)

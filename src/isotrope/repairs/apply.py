@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.repairs.fit_check import FitCheck
+from isotrope.repairs.fit_data import check_one_layer
 from isotrope.repairs.repair import Repair
 from isotrope.repairs.unit_length import NormalizedMap, combine_ways
 from isotrope.sources.batch import Batch
@@ -56,9 +57,8 @@ def apply_to_file(
     """
     target = Path(path)
     check_target(target)
-    if len(source.layers) != 1:
-        raise InputError(f"the source has {len(source.layers)} layers, expected one: a repair is of one space.")
-    _check_width(repair, source.width)
+    check_one_layer(source)
+    repair.check_width(source.width)
     columns = source.columns if target.suffix.lower() == ".parquet" else None
     return write_rows(target, repair_batches(repair, source, normalize, allow_mismatch), columns)
 
@@ -77,7 +77,7 @@ def apply_to_store(
     target: from `store.target`. tell: called with the rows done so far, and their total. normalize, allow_mismatch: as
     for `apply_to_file`.
     """
-    _check_width(repair, store.block.width)
+    repair.check_width(store.block.width)
     dtype = np.dtype(np.float32 if store.block.dtype in NARROW else np.float64)
     apply = _make_application(repair, normalize, allow_mismatch)
     done = 0
@@ -99,14 +99,6 @@ def _compute_first(records: Records) -> Records:
     rest = iter(records)
     first = next(rest, None)
     return rest if first is None else chain([first], rest)
-
-
-def _check_width(repair: Repair, width: int) -> None:
-    if width != repair.n_features_in_:
-        raise InputError(
-            f"got rows of width {width}, expected {repair.n_features_in_}: give rows of the width that the "
-            "repair was fitted on."
-        )
 
 
 def repair_batches(
@@ -153,7 +145,7 @@ class _Application:
             return _RepairedRows(rows, pooled, bad)
         if self.check is not None and (mismatch := self.check.find_mismatch(self.map.prepare(rows))):
             return _RepairedRows(rows, pooled, None, mismatch)
-        with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and told by the row
+        with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and named by the row
             image = np.ascontiguousarray(self.map(rows))
         return _RepairedRows(
             image, pooled, _find_nonfinite(image, f"becomes too large for {image.dtype} under this repair")

@@ -1,16 +1,19 @@
-"""Taking the common mean away."""
+"""Removing the common mean, alone or with the few strongest directions."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.repairs.affine import Affine, Map
-from isotrope.repairs.linear import LinearRepair, Solution, check_spread
+from isotrope.repairs.fit_data import check_spread
+from isotrope.repairs.linear import LinearRepair, Solution
 from isotrope.repairs.repair import repair
-from isotrope.repairs.spectrum import Storage
-from isotrope.repairs.unit_length import UnitRowMap
+from isotrope.repairs.spectrum import Storage, compute_principal_directions
+from isotrope.repairs.unit_length import NormalizedMap
 from isotrope.statistics import Moments
 
 
@@ -33,7 +36,7 @@ class Centering(LinearRepair):
 
     def solve(self, moments: Moments, storage: Storage) -> Solution:
         """The mean, of rows or of their directions; every direction keeps its strength."""
-        check_spread(moments)
+        check_spread(moments.n, moments.d, constant=moments.constant)
         mean = moments.unit_mean if self.scaled else moments.mean
         # Directions are not needed, and finding them is the only part that takes time: see spectrum_.
         return Solution(Affine(mean, np.eye(moments.d)), np.empty(0), np.empty(0))
@@ -50,15 +53,41 @@ class Centering(LinearRepair):
         """Ones, (r,): no direction is made stronger or weaker."""
         return np.ones(len(self.spectrum_))
 
-    @property
-    def affine_(self) -> Affine:
-        """The map x -> x − μ."""
-        if self.scaled:
-            raise InputError("scaled centering is affine in a row's direction, not in the row; use transform.")
-        return self._get_solution().affine
+    def _make_map(self, affine: Affine) -> Map:
+        return NormalizedMap(affine, "input", keeps_length=True) if self.scaled else affine
 
-    @property
-    def map_(self) -> Map:
-        """What is done to rows."""
-        affine = self._get_solution().affine
-        return UnitRowMap(affine, keep_length=True) if self.scaled else affine
+
+@repair("all-but-the-top")
+class AllButTheTop(LinearRepair):
+    """(x − μ)(I − U_D U_Dᵀ), U_D the top D principal directions of the centred rows.
+
+    Args:
+        n_directions: D, by default ⌈d/100⌉; 0 only takes the mean away.
+
+    References:
+        Mu and Viswanath 2018.
+
+    Examples:
+        >>> rows = np.array([[9.0, 1.0], [-9.0, 1.0], [0.0, -2.0]])
+        >>> AllButTheTop(1).fit_transform(rows).tolist()
+        [[0.0, 1.0], [0.0, 1.0], [0.0, -2.0]]
+    """
+
+    def __init__(self, n_directions: int | None = None) -> None:
+        self.n_directions = n_directions
+
+    def solve(self, moments: Moments, storage: Storage) -> Solution:
+        """The map that leaves the top directions out."""
+        count = math.ceil(moments.d / 100) if self.n_directions is None else self.n_directions
+        if count < 0:
+            raise InputError(f"n_directions is {count}, expected 0 or more, or None for ⌈d/100⌉.")
+        check_spread(moments.n, moments.d, constant=moments.constant)
+        values, directions = compute_principal_directions(moments)
+        if count >= len(values):
+            raise InputError(
+                f"n_directions is {count}, expected at most {len(values) - 1}: {moments.n:,} rows of width {moments.d} "
+                f"(n_features={moments.d}) have {len(values)} directions, and nothing would be left."
+            )
+        top = directions[:, :count]
+        gains = np.where(np.arange(len(values)) < count, 0.0, 1.0)
+        return Solution(Affine(moments.mean, np.eye(moments.d) - top @ top.T), np.sqrt(values / (moments.n - 1)), gains)

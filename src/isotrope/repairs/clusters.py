@@ -11,18 +11,17 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from isotrope.compute.arrays import check_finite, check_width, is_tensor, to_float64, to_matrix
 from isotrope.compute.threads import open_pool, slice_rows
 from isotrope.errors import InputError
 from isotrope.quantization.kmeans import choose_far_apart, find_nearest, fit_kmeans
 from isotrope.quantization.quantized import Codes, centre_rows
 from isotrope.repairs.repair import repair
-from isotrope.repairs.row_repair import RowRepair
+from isotrope.repairs.row_repair import RowRepair, StoredMap
 from isotrope.statistics.saved_arrays import require, require_consistent, require_counts
 
 Matrix = NDArray[np.float64]
 
-#: Rows repaired at once.
+#: Rows compared with centroids at once.
 _ROWS = 8192
 
 #: Steps of k-means at most; few data sets need a third of them.
@@ -33,7 +32,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Clusters:
+class Clusters(StoredMap):
     """x -> x − mean less its projection on directions, both those of the cluster of the nearest centroid.
 
     (n, d) -> (n, d). centroids, means: (k, d). directions: (k, D, d), orthonormal, zeros where a cluster has fewer.
@@ -52,41 +51,25 @@ class Clusters:
 
     @property
     def width(self) -> int:
-        """The number of columns that it takes and gives."""
         return int(self.centroids.shape[1])
 
-    columns = width
-
-    def __call__(self, rows: Any) -> Any:
-        """The repaired rows: numpy to numpy, torch to torch, each float type to itself."""
-        x = to_matrix(rows)
-        check_width(x, self.width, "this map")
-        if is_tensor(x):
-            return x.new_tensor(self(to_float64(x)))
-        check_finite(x)
-        out = np.empty(x.shape, dtype=x.dtype)
-        of = _find_nearest(x, self.centroids)
-        for part in slice_rows(len(x), _ROWS):
-            values = x[part].astype(np.float64)
-            for k in np.unique(of[part]):
-                mine = of[part] == k
-                values[mine] = _remove_directions(values[mine], self.means[k], self.directions[k])
-            out[part] = values
-        return out
+    def _map_block(self, x: Matrix) -> Matrix:
+        nearest = _find_nearest(x, self.centroids)
+        for k in np.unique(nearest):
+            mine = nearest == k
+            x[mine] = _remove_directions(x[mine], self.means[k], self.directions[k])
+        return x
 
     def inverse(self) -> NoReturn:
-        """There is none."""
         raise InputError(
             "a repair by clusters has no inverse: the directions that it takes out cannot be brought back."
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The whole state as named arrays, for saving."""
         return {name: getattr(self, name) for name in ("centroids", "means", "directions", "counts")}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Clusters:
-        """The map that `arrays` returned."""
         centroids = require(arrays, "centroids", np.float64, (None, None))
         k, d = centroids.shape
         require_consistent(k > 0 and d > 0, f"the saved centroids are of shape {centroids.shape}")
@@ -130,8 +113,8 @@ def fit_clusters(rows: NDArray[np.floating[Any]], clusters: int, directions: int
     for k in range(len(centroids)):
         members = rows[of == k].astype(np.float64)
         means[k] = members.mean(axis=0)
-        some = find_strongest_directions(members - means[k], directions, float(np.abs(members).max()))
-        strongest[k, : len(some)] = some
+        found = find_strongest_directions(members - means[k], directions, float(np.abs(members).max()))
+        strongest[k, : len(found)] = found
     return Clusters(centroids, means, strongest, np.bincount(of))
 
 

@@ -132,8 +132,8 @@ class FitCheck:
 
     def find_mismatch(self, rows: Any) -> str | None:
         """How rows, (n, d), differ from those of the fit, None where they do not; rows of zeros are passed over."""
-        some = to_matrix(rows)[:: -(-len(rows) // _LOOKED_AT) or 1]
-        values = to_float64(to_unit_rows(some) if self.of_unit_rows else some)
+        compared = to_matrix(rows)[:: -(-len(rows) // _LOOKED_AT) or 1]
+        values = to_float64(to_unit_rows(compared) if self.of_unit_rows else compared)
         with np.errstate(over="ignore", invalid="ignore"):
             lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
         usable = (lengths > 0) & np.isfinite(lengths)

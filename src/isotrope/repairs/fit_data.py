@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,12 +26,12 @@ from isotrope.statistics import Moments, MomentsAndSample, Sample, Summary, Usab
 #: Batches that are worked on or wait their turn: enough for every core, few in memory.
 _AHEAD = 4
 
-
 #: Rows that are kept to try the repair on: enough to say how neighbours survive.
 SAMPLE = 2_000
 
 
-class FitData(NamedTuple):
+@dataclass(eq=False)
+class FitData:
     """What a linear repair is fitted on.
 
     moments: of the rows. sources: descriptions of where they come from. storage: the type in which they are stored.
@@ -42,29 +42,43 @@ class FitData(NamedTuple):
     sources: list[dict[str, Any]]
     storage: str
     lengths: Lengths
-    sample: Sample | None
+    sample: Sample | None = None
 
+    @classmethod
+    def from_moments(cls, moments: Moments, sources: Sequence[dict[str, Any]] = ()) -> FitData:
+        """Of moments alone, and what is known of their sources."""
+        return cls(moments, list(sources), resolve_storage_type(moments, sources), Lengths.from_moments(moments))
 
-def _identity(rows: UsableRows) -> UsableRows:
-    return rows
+    def copy(self) -> FitData:
+        """The same with moments of its own, to which others can be added."""
+        return replace(self, moments=self.moments.copy(), sources=list(self.sources))
+
+    def add(self, other: FitData) -> None:
+        """Add what was collected of more rows."""
+        self.moments += other.moments
+        self.sources = self.sources + other.sources
+        self.storage = find_coarsest([self.storage, other.storage])
+        self.lengths += other.lengths
+        self.sample = None if self.sample is None or other.sample is None else self.sample + other.sample
 
 
 @dataclass(eq=False)
 class _FitStatistics(MomentsAndSample):
     """Moments of what is fitted on, and lengths and a sample of the rows as they came.
 
-    prepare: what is fitted on, of the rows as they came. Batches are worked on side by side and added in their order.
+    of_unit_rows: whether it is fitted on rows divided by their length. Batches are worked on side by side and added in
+    their order.
     """
 
     lengths: Lengths = field(default_factory=Lengths)
-    prepare: Callable[[UsableRows], UsableRows] = _identity
+    of_unit_rows: bool = False
     _waiting: deque[Future[tuple[UsableRows, Moments]]] = field(default_factory=deque)
 
     def empty(self, bars: Mapping[Any, int] | None = None) -> _FitStatistics:
-        return replace(self.empty_for(self.sample.d, self.sample.size), prepare=self.prepare)
+        return replace(self.empty_for(self.sample.d, self.sample.size), of_unit_rows=self.of_unit_rows)
 
     def __add__(self, other: _FitStatistics) -> _FitStatistics:
-        return replace(super().__add__(other), lengths=self.lengths + other.lengths, prepare=self.prepare)
+        return replace(super().__add__(other), lengths=self.lengths + other.lengths, of_unit_rows=self.of_unit_rows)
 
     def open_pool(self, layers: int, threads: int | None = None) -> AbstractContextManager[Executor | None]:
         return open_threads() if threads is None else nullcontext()
@@ -85,7 +99,7 @@ class _FitStatistics(MomentsAndSample):
 
     def _compute(self, found: Any, known: Rows) -> tuple[UsableRows, Moments]:
         rows = prepare_rows(found, known)
-        return rows, Moments.of(self.prepare(rows))
+        return rows, Moments.of(_divide_by_length(rows) if self.of_unit_rows else rows)
 
     def _add(self, rows: UsableRows, moments: Moments) -> None:
         self.moments += moments
@@ -110,7 +124,7 @@ def collect(X: Any, *, of_unit_rows: bool = False) -> FitData:
         return _from_statistics(X)
     source, described = resolve_source(X)
     empty = _FitStatistics.empty_for(source.width, SAMPLE)
-    part = source.reduce(replace(empty, prepare=_divide_by_length) if of_unit_rows else empty)
+    part = source.reduce(replace(empty, of_unit_rows=of_unit_rows))
     moments = part.moments
     if moments.nonfinite:
         total = moments.n + moments.zero + moments.nonfinite
@@ -125,7 +139,7 @@ def collect(X: Any, *, of_unit_rows: bool = False) -> FitData:
 
 def _from_statistics(X: Moments | Summary) -> FitData:
     if isinstance(X, Moments):
-        return FitData(X, [], resolve_storage_type(X), Lengths.from_moments(X), None)
+        return FitData.from_moments(X)
     if X.sample is None:
         return _from_statistics(X.moments)
     rows = X.sample.to_usable_rows()
@@ -165,8 +179,7 @@ def _divide_by_length(rows: UsableRows) -> UsableRows:
 def resolve_source(X: Any) -> tuple[Source, bool]:
     """A source of the rows, and whether its description says more than their number."""
     if isinstance(X, Source):
-        if len(X.layers) != 1:
-            raise InputError(f"the source has {len(X.layers)} layers, expected one: a repair is of one space.")
+        check_one_layer(X)
         return X, True
     if _are_paths(X):
         return ArraySource(X), True
@@ -179,3 +192,20 @@ def resolve_source(X: Any) -> tuple[Source, bool]:
 def _are_paths(X: Any) -> bool:
     several = isinstance(X, (list, tuple)) and len(X) > 0
     return all(isinstance(path, (str, os.PathLike)) for path in (X if several else [X])) and not is_tensor(X)
+
+
+def check_one_layer(source: Source) -> None:
+    """Check that a source gives rows of one space."""
+    if len(source.layers) != 1:
+        raise InputError(f"the source has {len(source.layers)} layers, expected one: a repair is of one space.")
+
+
+def check_spread(n: int, d: int, *, constant: bool) -> None:
+    """Check that n rows of width d have a geometry to repair: at least two of them, and not all the same."""
+    if n < 2:
+        what = "one row (n_samples=1)" if n else "no row that is not zero"
+        raise InputError(f"got {what}, expected at least two to fit a repair.")
+    if constant:
+        raise InputError(
+            f"all {n:,} rows are the same (n_features={d}), so there is nothing to repair; give rows that differ."
+        )

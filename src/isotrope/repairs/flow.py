@@ -2,202 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
-from isotrope.compute.arrays import check_finite, check_width, is_tensor, to_float64, to_matrix
+from isotrope.compute.arrays import check_width, to_matrix
+from isotrope.compute.threads import limit_threads
 from isotrope.errors import InputError, MissingExtra
+from isotrope.repairs.flow_map import FlowMap, Matrix, Step, Vector, compute_log_normal, forward
 from isotrope.repairs.repair import repair
 from isotrope.repairs.row_repair import RowRepair
-from isotrope.statistics.saved_arrays import require, require_consistent
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+#: Share of the rows held out, and how many at most: enough to see a likelihood rise.
+_HELD_OUT, _MOST_HELD_OUT = 0.1, 2000
 
-#: Rows mapped at once.
-_ROWS = 8192
+#: Rows in a batch: at most, at least, and so few that an epoch has this many updates, if it can.
+_BATCH, _SMALLEST_BATCH, _UPDATES = 512, 16, 50
 
-#: A coupling multiplies by e^±2 at most, so that its inverse is as exact as itself.
-_LIMIT = 2.0
+#: At its highest, after a tenth of all updates: each changes all of a matrix a little, which together is much.
+_LEARNING_RATE, _RISE = 8e-4, 0.1
+
+#: Epochs in a row without a gain after which training stops.
+_PATIENCE = 3
+
+#: Gradients longer than this are cut: one odd row must not throw the map off.
+_LONGEST = 10.0
 
 #: Fewer rows could not be told from any Gaussian, and some must be held out.
 _LEAST = 10
 
-
-class Step(NamedTuple):
-    """One step of a flow, numpy or torch: x -> x @ weight + offset, then the second half by what the first half says.
-
-    weight: (r, r), actnorm's scale and the invertible linear map as one. offset: (r,). log_det: of the weight, (1,).
-    first, second, third: the coupling's network, (r // 2, h), (h, h) and (h, 2·(r − r // 2)), each with its bias.
-    """
-
-    weight: Any
-    offset: Any
-    log_det: Any
-    first: Any
-    first_bias: Any
-    second: Any
-    second_bias: Any
-    third: Any
-    third_bias: Any
-
-
-def _compute_coupling(kept: Any, step: Step, xp: Any) -> tuple[Any, Any]:
-    """What one half of the coordinates, (n, r // 2), multiplies the other by, as a logarithm, and adds to it."""
-    inner = (kept @ step.first + step.first_bias).clip(min=0.0)
-    inner = (inner @ step.second + step.second_bias).clip(min=0.0)
-    both = inner @ step.third + step.third_bias
-    width = both.shape[1] // 2
-    return _LIMIT * xp.tanh(both[:, :width] / _LIMIT), both[:, width:]
-
-
-def forward(x: Any, steps: Iterable[Step], xp: Any = np) -> tuple[Any, Any]:
-    """Rows, (n, r), through all steps, and the log-determinant of the Jacobian at each, (n,). xp: numpy or torch."""
-    log_det = 0.0 * x[:, 0]
-    for step in steps:
-        x = x @ step.weight + step.offset
-        kept, other = x[:, : x.shape[1] // 2], x[:, x.shape[1] // 2 :]
-        log_scale, shift = _compute_coupling(kept, step, xp)
-        x = xp.concatenate([kept, other * xp.exp(log_scale) + shift], axis=1)
-        log_det = log_det + log_scale.sum(1) + step.log_det
-    return x, log_det
-
-
-def compute_log_normal(z: Any) -> Any:
-    """Log-density of a standard normal at rows, (n, r) -> (n,)."""
-    return -0.5 * (z**2).sum(1) - 0.5 * z.shape[1] * float(np.log(2 * np.pi))
-
-
-@dataclass(frozen=True, eq=False)
-class FlowMap:
-    """x -> steps of the first r columns of (x − mean) @ whiten, the others as they are; (n, d) -> (n, d).
-
-    mean: (d,). whiten: (d, d); its first r columns are directions in which the rows spread. steps: r wide.
-    likelihoods: mean log-likelihood of the rows held out, before training (the Gaussian's) and after each epoch.
-    """
-
-    mean: Vector
-    whiten: Matrix
-    rank: int
-    steps: tuple[Step, ...]
-    likelihoods: Vector
-
-    @property
-    def width(self) -> int:
-        """The number of columns that it takes and gives."""
-        return len(self.mean)
-
-    columns = width
-
-    def __call__(self, rows: Any) -> Any:
-        """The images of rows: numpy to numpy, torch to torch, each float type to itself."""
-        return self._map_rows(rows, lambda x: self._forward(x)[0])
-
-    def log_det(self, rows: Any) -> Vector:
-        """Log of the absolute determinant of the map's Jacobian at each row, (n,)."""
-        found = [self._forward(x)[1] for x in self._iterate_blocks(rows)]
-        return np.concatenate([np.empty(0), *found]) + float(self._log_lengths[self.rank :].sum())
-
-    def log_likelihood(self, rows: Any) -> Vector:
-        """Log-density of each row within the directions in which the rows fitted on spread, (n,)."""
-        images = (self._forward(x) for x in self._iterate_blocks(rows))
-        return np.concatenate(
-            [np.empty(0), *(compute_log_normal(z[:, : self.rank]) + log_det for z, log_det in images)]
-        )
-
-    def _forward(self, x: Matrix) -> tuple[Matrix, Vector]:
-        """Images, and log-determinants within the first r columns."""
-        white = (x - self.mean) @ self.whiten
-        white[:, : self.rank], log_det = forward(white[:, : self.rank], self.steps)
-        return white, log_det + self._log_lengths[: self.rank].sum()
-
-    def inverse(self) -> Callable[[Any], Any]:
-        """What brings rows back."""
-        return lambda rows: self._map_rows(rows, self._backward)
-
-    def _backward(self, z: Matrix) -> Matrix:
-        z = z.copy()
-        x = z[:, : self.rank]
-        for step, inverse in zip(reversed(self.steps), reversed(self._inverses), strict=True):
-            kept, other = x[:, : self.rank // 2], x[:, self.rank // 2 :]
-            log_scale, shift = _compute_coupling(kept, step, np)
-            x = (np.concatenate([kept, (other - shift) * np.exp(-log_scale)], axis=1) - step.offset) @ inverse
-        z[:, : self.rank] = x
-        return np.asarray(z @ self._unwhiten + self.mean)
-
-    @cached_property
-    def _inverses(self) -> list[Matrix]:
-        return [np.linalg.inv(step.weight) for step in self.steps]
-
-    @cached_property
-    def _unwhiten(self) -> Matrix:
-        # Columns of `whiten` are orthogonal, so that its inverse is exact whatever their lengths.
-        return np.asarray((self.whiten / np.square(self.whiten).sum(axis=0)).T)
-
-    @cached_property
-    def _log_lengths(self) -> Vector:
-        """Of the columns of `whiten`, (d,)."""
-        return np.asarray(np.log(np.square(self.whiten).sum(axis=0)) / 2)
-
-    def _map_rows(self, rows: Any, function: Callable[[Matrix], Matrix]) -> Any:
-        """A map of rows to rows, numpy to numpy, torch to torch, each float type to itself."""
-        x = to_matrix(rows)
-        if is_tensor(x):
-            return x.new_tensor(self._map_rows(to_float64(x), function))
-        parts = (function(part).astype(x.dtype) for part in self._iterate_blocks(x))
-        return np.concatenate([np.empty((0, self.width), x.dtype), *parts])
-
-    def _iterate_blocks(self, rows: Any) -> Iterator[Matrix]:
-        """Rows in float64, some at a time."""
-        x = to_matrix(rows)
-        check_width(x, self.width, "this map")
-        check_finite(x)
-        for start in range(0, len(x), _ROWS):
-            yield to_float64(x[start : start + _ROWS])
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The whole state as named arrays, for saving."""
-        steps = {f"{i}.{name}": array for i, s in enumerate(self.steps) for name, array in s._asdict().items()}
-        rank = np.array([self.rank], dtype=np.int64)
-        return {"mean": self.mean, "whiten": self.whiten, "rank": rank, "likelihoods": self.likelihoods, **steps}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> FlowMap:
-        """The map that `arrays` returned."""
-        mean = require(arrays, "mean", np.float64, (None,))
-        (rank,) = require(arrays, "rank", np.int64, (1,), least=0, most=len(mean)).tolist()
-        count = sum(name.endswith(".weight") for name in arrays)
-        steps = tuple(_load_step(arrays, f"{i}.", rank) for i in range(count))
-        whiten = require(arrays, "whiten", np.float64, 2 * mean.shape)
-        require_consistent(len(mean) > 0 and bool(whiten.any(axis=0).all()), "the saved whitening has empty columns")
-        return cls(mean, whiten, rank, steps, require(arrays, "likelihoods", np.float64, (None,), finite=False))
-
-
-def _load_step(arrays: Mapping[str, NDArray[Any]], start: str, rank: int) -> Step:
-    """One step from a file, of r = rank columns."""
-
-    def number(name: str, *shape: int | None) -> NDArray[Any]:
-        return require(arrays, start + name, (np.float32, np.float64), shape)
-
-    half, hidden = rank // 2, number("first", rank // 2, None).shape[1]
-    both = 2 * (rank - half)
-    return Step(
-        weight=number("weight", rank, rank),
-        offset=number("offset", rank),
-        log_det=number("log_det", 1),
-        first=number("first", half, hidden),
-        first_bias=number("first_bias", hidden),
-        second=number("second", hidden, hidden),
-        second_bias=number("second_bias", hidden),
-        third=number("third", hidden, both),
-        third_bias=number("third_bias", both),
-    )
+Parameters = dict[str, Any]
 
 
 @repair("flow")
@@ -244,8 +84,6 @@ class Flow(RowRepair[FlowMap]):
             raise InputError(f"got n_samples={len(rows)} rows, expected at least {_LEAST} for a flow; give more rows.")
         if find_spec("torch") is None:
             raise MissingExtra("torch", "models", "training a flow")
-        from isotrope.repairs.flow_training import fit_flow
-
         return fit_flow(rows, self.steps, self.hidden, self.epochs, self.seed)
 
     @property
@@ -272,3 +110,146 @@ class Flow(RowRepair[FlowMap]):
         self._check_names(X)
         check_width(rows, self.n_features_in_, "Flow")
         return rows
+
+
+def fit_flow(rows: NDArray[np.floating[Any]], steps: int, hidden: int, epochs: int, seed: int) -> FlowMap:
+    """Fit a flow to finite rows, (n, d): from the fitted Gaussian, until rows held out become no likelier."""
+    import torch
+
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(rows))
+    count = max(1, min(int(_HELD_OUT * len(rows)), _MOST_HELD_OUT))
+    with _limit_to_one_core():
+        mean, whiten, rank = fit_gaussian(rows[order[count:]])
+        white = torch.from_numpy(((rows[order] - mean) @ whiten[:, :rank]).astype(np.float32))
+        volume = float(np.log(np.square(whiten[:, :rank]).sum(axis=0)).sum() / 2)
+        parameters = [_make_parameters(rank, hidden, rng) for _ in range(steps)]
+        best, likelihoods = _train(parameters, white[count:], white[:count], epochs, rng)
+    return FlowMap(mean, whiten, rank, best, np.array(likelihoods) + volume)
+
+
+@contextmanager
+def _limit_to_one_core() -> Iterator[None]:
+    """Products on one core: at this size threads gain little, and on a busy machine wait for each other tenfold.
+
+    And the same seed gives the same map, whatever the number of threads.
+    """
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with limit_threads():
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def fit_gaussian(rows: NDArray[np.floating[Any]]) -> tuple[Vector, Matrix, int]:
+    """Mean (d,) and whitening map (d, d) of the Gaussian fitted to rows, and the number of directions they spread in.
+
+    Eigenvalues are shrunk towards their mean (Ledoit and Wolf 2004), so that few rows do not make directions that they
+    merely miss look empty. Those beyond the rank count as the weakest.
+    """
+    n, d = rows.shape
+    mean = rows.mean(axis=0, dtype=np.float64)
+    offsets = rows - mean
+    values, vectors = np.linalg.eigh(offsets.T @ offsets / n)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    size = float(np.finfo(rows.dtype).eps) * float(np.abs(rows).max())
+    rank = int((values > max(n, d) * np.finfo(np.float64).eps * values[0] + size**2).sum())
+    if rank == 0:
+        raise InputError(
+            f"the {n:,} rows to train on are all the same, so there is no flow to fit; give rows that differ."
+        )
+    spread = values[:rank]
+    fourth = float(np.square(np.einsum("ij,ij->i", offsets, offsets)).mean())
+    noise = (fourth - float(spread @ spread)) / n
+    unequal = float(np.square(spread - spread.mean()).sum())
+    share = min(noise / unequal, 1.0) if unequal > 0 else 0.0
+    shrunk = (1 - share) * spread + share * spread.mean()
+    scales = np.concatenate([shrunk, np.full(d - rank, shrunk[-1])])
+    return mean, vectors / np.sqrt(scales), rank
+
+
+def _make_parameters(r: int, hidden: int, rng: np.random.Generator) -> Parameters:
+    """Trainable numbers of a step that begins as a random rotation, by its LU factors, with an idle coupling."""
+    import torch
+
+    rotation = np.linalg.qr(rng.normal(size=(r, r)))[0]
+    order, lower, upper = scipy.linalg.lu(rotation, p_indices=True)
+    diagonal = np.diagonal(upper)
+    half = r // 2
+    trained = {
+        "lower": lower,
+        "upper": upper,
+        "log_diagonal": np.log(np.abs(diagonal)),
+        "log_scale": np.zeros(
+            r
+        ),  # actnorm; whitened rows have unit variance, as its data-dependent start would make them
+        "shift": np.zeros(r),
+        "first": rng.normal(size=(half, hidden)) * np.sqrt(2 / max(half, 1)),
+        "first_bias": np.zeros(hidden),
+        "second": rng.normal(size=(hidden, hidden)) * np.sqrt(2 / hidden),
+        "second_bias": np.zeros(hidden),
+        "third": np.zeros((hidden, 2 * (r - half))),
+        "third_bias": np.zeros(2 * (r - half)),
+    }
+    tensors = {name: torch.tensor(array, dtype=torch.float32, requires_grad=True) for name, array in trained.items()}
+    fixed = {"sign": torch.tensor(np.sign(diagonal), dtype=torch.float32), "order": torch.from_numpy(order)}
+    return tensors | fixed
+
+
+def _build_step(p: Parameters) -> Step:
+    """The step that its numbers stand for."""
+    upper = p["upper"].triu(1) + (p["sign"] * p["log_diagonal"].exp()).diag()
+    unit = p["lower"].new_ones(len(p["shift"])).diag()
+    linear = ((p["lower"].tril(-1) + unit) @ upper)[p["order"]]
+    log_det = (p["log_scale"] + p["log_diagonal"]).sum(0, keepdim=True)
+    network = (p[name] for name in Step._fields[3:])
+    return Step(p["log_scale"].exp()[:, None] * linear, p["shift"] @ linear, log_det, *network)
+
+
+def _train(
+    parameters: list[Parameters], rows: Any, held_out: Any, epochs: int, rng: np.random.Generator
+) -> tuple[tuple[Step, ...], list[float]]:
+    """Steps at the epoch at which the rows held out were likeliest, as numpy, and their likelihood after each epoch."""
+    import torch
+
+    size = min(_BATCH, max(_SMALLEST_BATCH, len(rows) // _UPDATES))
+    total = max(1, epochs * math.ceil(len(rows) / size))
+    trained = [tensor for p in parameters for tensor in p.values() if tensor.requires_grad]
+    optimizer = torch.optim.Adam(trained, lr=_LEARNING_RATE)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda done: min((done + 1) / (_RISE * total), (1 - done / total) / (1 - _RISE))
+    )
+    best, likelihoods = _to_numpy(parameters), [_compute_likelihood(parameters, held_out)]
+    for epoch in range(epochs):
+        for batch in torch.from_numpy(rng.permutation(len(rows))).split(size):
+            optimizer.zero_grad()
+            z, log_det = forward(rows[batch], [_build_step(p) for p in parameters], torch)
+            loss = -(compute_log_normal(z) + log_det).mean()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(trained, _LONGEST)
+            optimizer.step()
+            schedule.step()
+        likelihoods.append(_compute_likelihood(parameters, held_out))
+        if likelihoods[-1] >= max(likelihoods):
+            best = _to_numpy(parameters)
+        elif int(np.argmax(likelihoods)) + _PATIENCE <= epoch + 1:
+            break
+    return best, likelihoods
+
+
+def _compute_likelihood(parameters: list[Parameters], rows: Any) -> float:
+    import torch
+
+    with torch.no_grad():
+        z, log_det = forward(rows, [_build_step(p) for p in parameters], torch)
+        return float((compute_log_normal(z) + log_det).mean())
+
+
+def _to_numpy(parameters: list[Parameters]) -> tuple[Step, ...]:
+    """The steps in float64, worked out from their numbers in it: then the log-determinant is that of the weight."""
+    wide = [{name: t.detach().double() if t.is_floating_point() else t for name, t in p.items()} for p in parameters]
+    return tuple(Step(*(part.numpy().copy() for part in _build_step(p))) for p in wide)

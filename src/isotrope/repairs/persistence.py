@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ def write(
 ) -> None:
     """Write arrays and what is known of them; never over what is there, unless that is a repair and it is asked."""
     target = Path(folder).absolute()
-    _check_folder(target, overwrite)
+    check_folder(target, "repair", lambda names: names <= {CONFIG, ARRAYS}, overwrite=overwrite)
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     # Once to JSON and back, so that what is hashed is what will be read.
     config = json.loads(
@@ -62,18 +62,22 @@ def read(folder: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return config, read_arrays(path / ARRAYS)
 
 
-def _check_folder(target: Path, overwrite: bool) -> None:
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise StoreError(f"{str(target)!r} is a file; give a folder for the repair.")
-    found = {path.name for path in target.iterdir()}
-    if found - {CONFIG, ARRAYS}:
-        raise StoreError(f"the folder {str(target)!r} holds other files; give a new folder for the repair.")
+def check_folder(target: Path, what: str, is_one: Callable[[set[str]], bool], *, overwrite: bool) -> None:
+    """Check that a folder can be written: it is new or empty, or holds one of what is written and may be replaced.
+
+    Args:
+        target: the folder.
+        what: what is written, in a word.
+        is_one: whether a folder with files of these names holds one.
+        overwrite: whether one that is there may be replaced.
+    """
+    if target.exists() and not target.is_dir():
+        raise StoreError(f"{str(target)!r} is a file; give a folder for the {what}.")
+    found = {path.name for path in target.iterdir()} if target.exists() else set()
+    if found and not is_one(found):
+        raise StoreError(f"the folder {str(target)!r} holds other files; give a new folder for the {what}.")
     if found and not overwrite:
-        raise StoreError(
-            f"the folder {str(target)!r} already holds a repair; choose another one, or say overwrite=True."
-        )
+        raise StoreError(f"the folder {str(target)!r} already holds a {what}; choose another, or say overwrite=True.")
 
 
 def _checksum(config: Mapping[str, Any], arrays: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -77,23 +76,28 @@ def measure_query_rounding(repair: Applicable, X: Any) -> QueryRounding:
     apply = repair.applied_map_
     documents = to_unit_rows(to_float64(apply(rows)))
     queries = rows[:QUERIES]
-    exact = _find_nearest(documents[: len(queries)], documents)
-    shares: dict[str, float] = {}
-    for name, round_rows in _ROUNDINGS.items():
-        found = _find_nearest(to_unit_rows(to_float64(apply(round_rows(queries, rows)))), documents)
-        kept = [len(np.intersect1d(*pair)) for pair in zip(exact, found, strict=True)]
-        shares[name] = float(np.mean(kept)) / NEAREST
-    return QueryRounding(shares["float16"], shares["int8"], len(queries), len(rows))
+    exact = find_nearest(documents[: len(queries)], documents)
+
+    def compute_share(rounded: Matrix) -> float:
+        return compute_kept_share(exact, find_nearest(to_unit_rows(to_float64(apply(rounded))), documents))
+
+    float16, int8 = compute_share(_round_to_float16(queries)), compute_share(_round_to_int8(queries, rows))
+    return QueryRounding(float16, int8, len(queries), len(rows))
 
 
-def _find_nearest(queries: Matrix, documents: Matrix) -> NDArray[np.int64]:
-    """The nearest documents of each query, (q, NEAREST); query i is document i, and is left out."""
+def find_nearest(queries: Matrix, documents: Matrix, count: int = NEAREST) -> NDArray[np.int64]:
+    """Find the nearest documents of each query, all of length 1, (q, count); query i does not find document i."""
     cosines = queries @ documents.T
     np.fill_diagonal(cosines, -np.inf)
-    return np.argpartition(-cosines, NEAREST - 1, axis=1)[:, :NEAREST]
+    return np.argpartition(-cosines, count - 1, axis=1)[:, :count]
 
 
-def _round_to_float16(queries: Matrix, _: Matrix) -> Matrix:
+def compute_kept_share(before: NDArray[np.int64], after: NDArray[np.int64]) -> float:
+    """Compute the share of the nearest rows, (q, count), that are among those of the same query afterwards."""
+    return sum(len(np.intersect1d(*pair)) for pair in zip(before, after, strict=True)) / before.size
+
+
+def _round_to_float16(queries: Matrix) -> Matrix:
     with np.errstate(over="ignore"):
         rounded = queries.astype(np.float16).astype(np.float64)
     return np.where(np.isfinite(rounded), rounded, np.sign(queries) * float(np.finfo(np.float16).max))
@@ -103,6 +107,3 @@ def _round_to_int8(queries: Matrix, rows: Matrix) -> Matrix:
     low, high = rows.min(axis=0), rows.max(axis=0)
     step = np.where(high > low, (high - low) / 255, 1.0)
     return np.asarray(low + np.round((queries - low) / step) * step)
-
-
-_ROUNDINGS: dict[str, Callable[[Matrix, Matrix], Matrix]] = {"float16": _round_to_float16, "int8": _round_to_int8}

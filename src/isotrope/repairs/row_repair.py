@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.compute.arrays import check_finite, is_tensor, to_float64, to_matrix, to_unit_rows
+from isotrope.compute.arrays import check_finite, check_width, is_tensor, to_float64, to_matrix, to_unit_rows
+from isotrope.compute.threads import slice_rows
 from isotrope.errors import InputError
-from isotrope.repairs.affine import Map
 from isotrope.repairs.fit_check import FitCheck, Lengths
-from isotrope.repairs.fit_data import find_storage_type, resolve_source, take_sample
+from isotrope.repairs.fit_data import check_spread, find_storage_type, resolve_source, take_sample
 from isotrope.repairs.repair import Repair
 from isotrope.repairs.spectrum import find_coarsest
 from isotrope.sources.batch import Batch
@@ -22,6 +22,11 @@ from isotrope.statistics import MomentsAndSample, Sample, prepare_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+Matrix = NDArray[np.float64]
+
+#: Rows mapped at once.
+_ROWS = 8192
 
 #: Rows that are taken of files and sources, whose number may be any: enough for clusters and for a flow.
 SAMPLE = 20_000
@@ -33,22 +38,62 @@ _CENTRE = "fit_mean"
 _LARGEST = 1e140
 
 
-class StoredMap(Map, Protocol):
-    """A map that is all of its repair's fitted state."""
+class StoredMap:
+    """A map of rows to rows of the same width, in float64 and a few at a time: all of its repair's fitted state."""
+
+    @property
+    def width(self) -> int:
+        """The number of columns that it takes and gives."""
+        raise NotImplementedError
+
+    @property
+    def columns(self) -> int:
+        """The number of columns that it takes and gives."""
+        return self.width
+
+    def __call__(self, rows: Any) -> Any:
+        """The images of rows: numpy to numpy, torch to torch, each float type to itself."""
+        return self._map_rows(rows, self._map_block)
+
+    def _map_block(self, x: Matrix) -> Matrix:
+        """The images of a few rows."""
+        raise NotImplementedError
+
+    def inverse(self) -> Callable[[Any], Any]:
+        """What brings rows back; refused with a reason where nothing can."""
+        raise NotImplementedError
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The whole state as named arrays."""
+        """The whole state as named arrays, for saving."""
+        raise NotImplementedError
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The map that `arrays` returned."""
+        raise NotImplementedError
+
+    def _map_rows(self, rows: Any, function: Callable[[Matrix], Matrix]) -> Any:
+        """Apply a function of a few rows to rows, numpy to numpy, torch to torch, each float type to itself."""
+        x = to_matrix(rows)
+        if is_tensor(x):
+            return x.new_tensor(self._map_rows(to_float64(x), function))
+        parts = (function(part).astype(x.dtype) for part in self._iterate_blocks(x))
+        return np.concatenate([np.empty((0, self.width), x.dtype), *parts])
+
+    def _iterate_blocks(self, rows: Any) -> Iterator[Matrix]:
+        """Rows in float64, a few at a time."""
+        x = to_matrix(rows)
+        check_width(x, self.width, "this map")
+        check_finite(x)
+        for part in slice_rows(len(x), _ROWS):
+            yield to_float64(x[part])
 
 
 M = TypeVar("M", bound=StoredMap)
 
 
 class RowRepair(Repair, Generic[M]):
-    """Fitted to rows in memory, or to a sample of those of a file, a stream or a scan; a kind says how.
+    """Fitted to rows in memory, to a `Sample`, or to a sample of 20,000 rows of files or a source; a kind says how.
 
     Rows of zeros have no direction and are left out.
     """
@@ -62,30 +107,15 @@ class RowRepair(Repair, Generic[M]):
         """The map fitted to finite rows, (n, d)."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit to rows (n, d), to a `Sample`, or to a sample of 20,000 rows of files or a source. y: ignored."""
-        return self._fit(X, divided=False)
-
-    def fit_unit_rows(self, X: Any) -> Self:
-        """Fit to rows divided by their length; `transform` then divides rows by their length, before and after."""
-        return self._fit(X, divided=True)
-
-    def _fit(self, X: Any, *, divided: bool) -> Self:
+    def _fit(self, X: Any, *, divided: bool) -> None:
         given, sources = _collect_rows(X, self.seed)
         check_finite(given)
         rows = to_unit_rows(given) if divided else given
-        lengths = np.abs(rows).max(axis=1, initial=0.0)
-        if not float(lengths.max(initial=0.0)) < _LARGEST:
+        largest = np.abs(rows).max(axis=1, initial=0.0)
+        if not float(largest.max(initial=0.0)) < _LARGEST:
             raise InputError(f"got numbers beyond {_LARGEST:g}, whose squares are no numbers; scale the rows down.")
-        kept = rows if lengths.all() else rows[lengths > 0]
-        if len(kept) < 2:
-            what = "one row (n_samples=1)" if len(kept) else "no row that is not zero"
-            raise InputError(f"got {what}, expected at least two to fit a repair, and better thousands.")
-        if (kept == kept[0]).all():
-            raise InputError(
-                f"all {len(kept):,} rows are the same (n_features={kept.shape[1]}), so there is nothing to repair; "
-                "give rows that differ."
-            )
+        kept = rows if largest.all() else rows[largest > 0]
+        check_spread(len(kept), kept.shape[1], constant=bool((kept == kept[:1]).all()))
         self._map = self._fit_map(kept)
         lengths = Lengths.of(np.linalg.norm(kept.astype(np.float64), axis=1))
         self._centre = kept.mean(axis=0, dtype=np.float64)
@@ -98,33 +128,27 @@ class RowRepair(Repair, Generic[M]):
             "spread": float(np.sqrt(np.square(kept - self._centre).sum(axis=1).mean())),
             "sources": sources,
         }
-        self._remember(take_sample(prepare_rows(given)), "both" if divided else "output" if lengths.unit else "none")
-        self._store_names(X)
-        return self
+        self._remember(take_sample(prepare_rows(given)), lengths, "both" if divided else None)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_map")
 
     @property
     def map_(self) -> M:
-        """What is done to rows."""
         self._check_is_fitted()
         return self._map
 
     def name_sources(self, sources: list[dict[str, Any]]) -> None:
-        """Say where the rows of the fit are from."""
         self._check_is_fitted()
         self._fitted_on["sources"] = list(sources)
 
     @property
     def fitted_on_(self) -> dict[str, Any]:
-        """What it was fitted on, as plain data."""
         self._check_is_fitted()
         return dict(self._fitted_on)
 
     @property
     def fit_check_(self) -> FitCheck | None:
-        """What rows are compared with, None where the fit does not tell."""
         lengths = Lengths.from_dict(self._fitted_on.get("lengths"))
         if self._centre is None or not lengths.rows:
             return None
@@ -132,11 +156,9 @@ class RowRepair(Repair, Generic[M]):
         return FitCheck(lengths, self._centre, self._fitted_on["spread"], divided)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The whole fitted state as named arrays, for saving."""
         return self.map_.arrays() | ({} if self._centre is None else {_CENTRE: self._centre})
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], fitted_on: Mapping[str, Any]) -> None:
-        """Take over the fitted state that `arrays` and `fitted_on_` returned."""
         self._map = self._kind.from_arrays(arrays)
         self._fitted_on = dict(fitted_on)
         self._centre = arrays.get(_CENTRE)

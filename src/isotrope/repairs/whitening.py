@@ -6,7 +6,8 @@ import numpy as np
 
 from isotrope.errors import InputError
 from isotrope.repairs.affine import Affine
-from isotrope.repairs.linear import LinearRepair, Solution, check_spread
+from isotrope.repairs.fit_data import check_spread
+from isotrope.repairs.linear import LinearRepair, Solution
 from isotrope.repairs.repair import repair
 from isotrope.repairs.spectrum import Storage, compute_principal_directions, find_resolved, leave_alone
 from isotrope.statistics import Moments
@@ -67,9 +68,9 @@ class Whitening(LinearRepair):
         weight = directions[:, :k] * gains
         if self.form == "zca":
             weight = weight @ directions[:, :k].T
-        every = np.concatenate([gains, np.zeros(len(variances) - k)])  # zero where a direction is dropped
+        all_gains = np.concatenate([gains, np.zeros(len(variances) - k)])  # zero where a direction is dropped
         left_alone = int(np.count_nonzero(~resolved))
-        return Solution(Affine(moments.mean, weight), np.sqrt(variances), every, left_alone)
+        return Solution(Affine(moments.mean, weight), np.sqrt(variances), all_gains, left_alone)
 
     def _check_parameters(self, m: Moments) -> None:
         if self.form not in FORMS:
@@ -80,7 +81,7 @@ class Whitening(LinearRepair):
             raise InputError(f"tolerance is {self.tolerance}, expected a share of the largest variance, 0 to below 1.")
         if self.n_components is not None and self.n_components < 1:
             raise InputError(f"n_components is {self.n_components}, expected at least 1, or None for all.")
-        check_spread(m)
+        check_spread(m.n, m.d, constant=m.constant)
         if m.n <= m.d and self.n_components is None and self.tolerance is None:
             raise InputError(
                 f"got {m.n:,} rows of width {m.d}: whitened, every two of them would have the same cosine, −1/(n − 1); "

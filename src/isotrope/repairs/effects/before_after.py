@@ -1,4 +1,4 @@
-"""What a repair does to every measure, told before it is applied."""
+"""What a repair does to every measure, before it is applied."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, Undefined
+from isotrope.formats.json import to_plain
 from isotrope.measures import Measure, get, select
 from isotrope.readings.intervals import JackknifeGroups
 from isotrope.readings.layer_readings import find_statistic
 from isotrope.repairs import Affine, Repair
 from isotrope.repairs.effects.cutoffs import CUTOFFS, Cutoff, translate
+from isotrope.repairs.fit_data import check_one_layer
 from isotrope.sources.source import Source
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.statistics import Image, Moments, MomentsAndSample, Sample, Summary, Wanted
@@ -80,8 +82,8 @@ class BeforeAfter:
             "rows": self.rows,
             "sampled": self.sampled,
             "seed": self.seed,
-            "measures": [_to_json(asdict(change)) for change in self.changes],
-            "cutoffs": [_to_json(asdict(cutoff)) for cutoff in self.cutoffs],
+            "measures": to_plain(self.changes),
+            "cutoffs": to_plain(self.cutoffs),
         }
 
 
@@ -120,13 +122,13 @@ def before_after(
     affine = repair.map_ if isinstance(repair.map_, Affine) else None
     if X is None:
         return _compare_without_rows(repair, affine, measures, seed)
-    moments, taken = _read(X, repair.n_features_in_, sample, seed)
+    moments, taken = _read(X, repair, sample, seed)
     rows = taken.to_usable_rows()
     with np.errstate(over="ignore", invalid="ignore"):  # rows that become too large are left out
         image = repair.map_(rows.values.astype(np.float64, copy=False))
     spaces = [_MeasuredRows.of(values, taken, seed) for values in (rows.values, image)]
     pair = Image.of(rows.values, image)
-    exact = None if affine is None else (moments, _forbid_lengths(affine.push(moments)))
+    exact = None if affine is None else (moments, _WithoutLengths(**vars(affine.push(moments))))
     changes, chosen = [], _select_measures(measures, spaces[0])
     for done, m in enumerate(chosen):
         progress("measuring before and after", done, len(chosen))
@@ -146,13 +148,13 @@ def _compare_without_rows(repair: Repair, affine: Affine | None, measures: Any, 
             f"what {repair.name} does is not one affine map here, so that moments do not tell it; "
             "give rows to try it on."
         )
-    pushed = _forbid_lengths(affine.push(moments))
+    pushed = _WithoutLengths(**vars(affine.push(moments)))
     changes = []
     for m in select("moments" if measures is None else measures):
         if m.needs == "moments":
             found = _compare_moments(m, moments, pushed)
             before = _compute_value(m, moments)[0]
-            changes.append(found or _make_change(m, before, math.nan, "moments", moments.n, _NEEDS_ROWS))
+            changes.append(found or _compare(m, (before, None), (math.nan, _NEEDS_ROWS), "moments", moments.n))
         elif measures is not None:
             raise InputError(f"{m.name} cannot be taken from moments; give rows to try the repair on.")
     return BeforeAfter(changes, [], moments.n, 0, seed)
@@ -169,10 +171,6 @@ class _WithoutLengths(Moments):
         if name in ("unit_mean", "unit_scatter"):
             raise _NeedsLengths
         return super().__getattribute__(name)
-
-
-def _forbid_lengths(pushed: Moments) -> Moments:
-    return _WithoutLengths(**vars(pushed))
 
 
 @dataclass(frozen=True)
@@ -193,37 +191,31 @@ class _MeasuredRows:
         assert summary.sample is not None
         return cls(summary, JackknifeGroups(summary.sample, ()), seed)
 
-    def get(self, m: Measure) -> tuple[Any, str | None]:
-        """What a measure is taken from, None with the reason where it is not there."""
+    def compute_value(self, m: Measure) -> tuple[float, str | None]:
+        """The value of a measure, or NaN with the reason."""
         if m.statistic not in self._found:  # cells take long, and serve eight measures
             self._found[m.statistic] = find_statistic(m.statistic, self.summary, self.groups, self.seed)
-        return self._found[m.statistic]
+        statistic, missing = self._found[m.statistic]
+        return (math.nan, missing) if statistic is None else _compute_value(m, statistic)
 
 
-def _read(X: Any, width: int, size: int, seed: int) -> tuple[Moments, Sample]:
+def _read(X: Any, repair: Repair, size: int, seed: int) -> tuple[Moments, Sample]:
     """Moments of all rows and a sample of them, in one pass, or from what a scan has left."""
+    width = repair.n_features_in_
     if isinstance(X, Summary):
-        return X.moments, _limit_sample(X.sample, width, size, seed)
+        if X.sample is None:
+            raise InputError("the scan kept no sample of its rows (--sample 0); give the rows.")
+        repair.check_width(X.sample.d)
+        sample = Sample.empty(width, size, seed)
+        sample.add(X.sample.to_usable_rows())
+        return X.moments, sample
     source: Source = X if isinstance(X, Source) else ArraySource(X, exact=True)
-    if len(source.layers) != 1:
-        raise InputError(f"the source has {len(source.layers)} layers, expected one: a repair is of one space.")
-    if source.width != width:
-        raise InputError(f"got rows of width {source.width}, expected {width}, the width the repair was fitted on.")
+    check_one_layer(source)
+    repair.check_width(source.width)
     found = source.reduce(MomentsAndSample.empty_for(width, size, seed))
     if (n := found.moments.n) < 2:
         raise InputError(f"{'one row' if n else 'no row'} has no geometry; give at least two to try it on.")
     return found.moments, found.sample
-
-
-def _limit_sample(kept: Sample | None, width: int, size: int, seed: int) -> Sample:
-    """A sample of a sample."""
-    if kept is None:
-        raise InputError("the scan kept no sample of its rows (--sample 0); give the rows.")
-    if kept.d != width:
-        raise InputError(f"got rows of width {kept.d}, expected {width}, the width the repair was fitted on.")
-    sample = Sample.empty(width, size, seed)
-    sample.add(kept.to_usable_rows())
-    return sample
 
 
 def _select_measures(measures: str | list[str] | None, space: _MeasuredRows) -> list[Measure]:
@@ -237,48 +229,38 @@ def _select_measures(measures: str | list[str] | None, space: _MeasuredRows) -> 
 def _compare_moments(m: Measure, before: Moments, after: Moments) -> MeasureChange | None:
     """A measure of moments through the map; None where it needs each row's new length."""
     try:
-        (old, why), (new, why_not) = _compute_value(m, before), _compute_value(m, after)
+        return _compare(m, _compute_value(m, before), _compute_value(m, after), "moments", before.n)
     except _NeedsLengths:
         return None
-    return _make_change(m, old, new, "moments", before.n, why or why_not)
 
 
 def _compare_samples(m: Measure, before: _MeasuredRows, after: _MeasuredRows) -> MeasureChange:
-    values = []
-    for space in (before, after):
-        of, missing = space.get(m)
-        values.append((math.nan, missing) if of is None else _compute_value(m, of))
-    (old, why), (new, why_not) = values
-    return _make_change(m, old, new, "sample", before.groups.sample.n, why or why_not)
+    return _compare(m, before.compute_value(m), after.compute_value(m), "sample", before.groups.sample.n)
 
 
 def _compare_images(m: Measure, before: Image, after: Image) -> list[MeasureChange]:
     """A measure of rows and their image, in all of its variants; before: of rows that stay as they are."""
-    changes = []
-    for variant in ("definition", *m.variants):
-        (old, why), (new, why_not) = (_compute_value(m, image, variant) for image in (before, after))
-        changes.append(_make_change(m, old, new, "sample", after.rows.n, why or why_not, variant))
-    return changes
+    return [
+        _compare(m, _compute_value(m, before, v), _compute_value(m, after, v), "sample", after.rows.n, v)
+        for v in ("definition", *m.variants)
+    ]
 
 
 def _compute_value(m: Measure, of: Any, variant: str = "definition") -> tuple[float, str | None]:
+    """The value of a measure, or NaN with the reason."""
     try:
         return m.value(of, variant=variant), None
     except Undefined as error:
         return math.nan, str(error)
 
 
-def _make_change(
+def _compare(
     m: Measure,
-    before: float,
-    after: float,
+    before: tuple[float, str | None],
+    after: tuple[float, str | None],
     by: Literal["moments", "sample"],
     n: int,
-    reason: str | None,
     variant: str = "definition",
 ) -> MeasureChange:
-    return MeasureChange(m.name, before, after, by, n, variant, m.better, reason)
-
-
-def _to_json(record: dict[str, Any]) -> dict[str, Any]:
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in record.items()}
+    """A line of the table, of two values with their reasons."""
+    return MeasureChange(m.name, before[0], after[0], by, n, variant, m.better, before[1] or after[1])

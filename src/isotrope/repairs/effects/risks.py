@@ -75,8 +75,8 @@ def find_risks(repair: Repair) -> list[str]:
             )
         if gains.left_alone:
             storage = repair.fitted_on_["storage"]
-            some = "1 direction is" if gains.left_alone == 1 else f"{gains.left_alone:,} directions are"
-            risks.append(f"{some} too weak for {storage} to resolve, and left alone.")
+            count = "1 direction is" if gains.left_alone == 1 else f"{gains.left_alone:,} directions are"
+            risks.append(f"{count} too weak for {storage} to resolve, and left alone.")
     rounding = repair.query_rounding_
     if rounding is not None and min(rounding.float16, rounding.int8) < KEPT:
         kind = "float16" if rounding.float16 < KEPT else "int8"
