@@ -13,7 +13,7 @@ import pytest
 
 from isotrope.errors import InputError, StoreError
 from isotrope.studies.figures import make_figure, run_figures
-from isotrope.studies.options import StudySettings
+from isotrope.studies.options import StudyOptions
 from isotrope.studies.result import Claim, Study, Table
 from isotrope.studies.runner import Experiment, Results, run_study
 
@@ -33,7 +33,7 @@ def experiment(made: list[str], name: str, *, fails: bool = False) -> Experiment
 
 
 def run(experiments: list[Experiment], folder: Path, *, resume: bool = False, seed: int = 0) -> Study:
-    return run_study("example", "A paper", experiments, StudySettings(output=folder, seed=seed, resume=resume))
+    return run_study("example", "A paper", experiments, StudyOptions(output=folder, seed=seed, resume=resume))
 
 
 def test_every_table_is_there_as_csv_json_and_page(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from isotrope.finetuning.settings import Training
 from isotrope.finetuning.tasks import TaskData, find_glue_folder, read_tasks
 from isotrope.readings.cost import format_duration
 from isotrope.sources.models.load import Loaded
-from isotrope.studies.options import StudySettings
+from isotrope.studies.options import StudyOptions
 
 #: How a quick study fine-tunes: on the task with the shortest texts, on few of its rows, once.
 _QUICK_TASKS, _QUICK_ROWS, _QUICK_EPOCHS = ("cola",), 300, 1
@@ -27,18 +27,17 @@ class FineTuning:
     @classmethod
     def from_options(
         cls,
-        options: StudySettings,
-        tasks: Sequence[str] | None,
+        options: StudyOptions,
         train_rows: int | None,
         epochs: int = Training.epochs,
         learning_rate: float = Training.learning_rate,
         max_length: int = Training.max_length,
     ) -> FineTuning:
-        """The plan of a study; `tasks` None means all that the data holds, of which a quick study takes one."""
+        """The plan of a study; without named tasks all that the data holds, of which a quick study takes one."""
         if options.quick:
             train_rows, epochs = train_rows or _QUICK_ROWS, min(epochs, _QUICK_EPOCHS)
         training = Training(train_rows=train_rows, epochs=epochs, learning_rate=learning_rate, max_length=max_length)
-        root = options.data_root
+        tasks, root = options.tasks, options.data_root
         if tasks is not None:
             return cls(read_tasks(tasks, root) if tasks else [], training)
         there = root is not None and find_glue_folder(root) != Path(root)
@@ -52,7 +51,7 @@ class FineTuning:
         """The settings that must not change when a study is resumed."""
         return {"tasks": self.names, "training": asdict(self.training)}
 
-    def announce(self, options: StudySettings, load: Callable[[str], Loaded], times: Mapping[str, float]) -> None:
+    def announce(self, options: StudyOptions, load: Callable[[str], Loaded], times: Mapping[str, float]) -> None:
         """Estimate how long fine-tuning takes, and say so; `times` is how often each model is trained on all tasks."""
         if options.say is None or options.resume or not self.data:
             return

@@ -22,7 +22,7 @@ from isotrope.storage.files import (
 from isotrope.storage.locks import hold_lock
 from isotrope.storage.provenance import describe_provenance, record_start
 from isotrope.studies.figures import StudyFigure, save_figures
-from isotrope.studies.options import StudySettings, to_file_name
+from isotrope.studies.options import StudyOptions, to_file_name
 from isotrope.studies.page import format_page
 from isotrope.studies.result import Claim, FigureEntry, Part, Study, Table
 
@@ -49,7 +49,7 @@ def run_study(
     name: str,
     paper: str,
     experiments: Sequence[Experiment],
-    options: StudySettings,
+    options: StudyOptions,
     settings: Mapping[str, Any] | None = None,
     prepare: Callable[[], None] | None = None,
 ) -> Study:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from isotrope.errors import InputError
 from isotrope.measures import get
@@ -22,7 +22,7 @@ from isotrope.studies.anisotropy.claims import (
 )
 from isotrope.studies.anisotropy.figures import make_block_figures, make_layers_figure
 from isotrope.studies.figures import run_figures
-from isotrope.studies.options import CommonOptions, StudySettings, layer_readings
+from isotrope.studies.options import StudyOptions, layer_readings
 from isotrope.studies.result import Claim, Study, Table
 from isotrope.studies.runner import Experiment, Results, load_part, run_study
 from isotrope.studies.transformer_block import (
@@ -32,9 +32,6 @@ from isotrope.studies.transformer_block import (
     make_fresh_block,
     take_block,
 )
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 PAPER = "Godey, de la Clergerie and Sagot 2023, Is Anisotropy Inherent to Transformers?"
 
@@ -59,7 +56,7 @@ def anisotropy(
     texts: int | None = None,
     width: int = 768,
     blocks: Sequence[int] | None = None,
-    **common: Unpack[CommonOptions],
+    **common: Any,
 ) -> Study:
     """Mean cosine and drift of every layer, and fresh and trained blocks under a common bias.
 
@@ -70,12 +67,12 @@ def anisotropy(
         texts: the most texts, images or sounds to read.
         width: the width of the fresh block, 768 as in BERT.
         blocks: blocks of the models by number, negative ones from the end; None for the first and the middle one.
-        common: the options of every study, see `isotrope.studies.options.Options`.
+        common: the options of every study, see `isotrope.studies.options.StudyOptions`.
 
     References:
         Godey, de la Clergerie and Sagot 2023, Is Anisotropy Inherent to Transformers?
     """
-    options = StudySettings(output=output, images=images, sounds=sounds, texts=texts, **common)
+    options = StudyOptions(output=output, images=images, sounds=sounds, texts=texts, **common)
     check_block_width(width)
     experiments = [Experiment(f"{model} layers", partial(_measure_layers, options, model)) for model in options.names]
     experiments.append(Experiment("all layers", partial(_join_layers, options)))
@@ -88,7 +85,7 @@ def anisotropy(
     return run_study("anisotropy", PAPER, experiments, options, settings, partial(_prepare, options, blocks))
 
 
-def _prepare(options: StudySettings, blocks: Sequence[int] | None) -> None:
+def _prepare(options: StudyOptions, blocks: Sequence[int] | None) -> None:
     """Raise an error for blocks that a model does not have; say how long reading will take."""
     for model in options.names if blocks and not options.resume else ():
         loaded = options.input(model).load()
@@ -97,7 +94,7 @@ def _prepare(options: StudySettings, blocks: Sequence[int] | None) -> None:
     options.announce(",".join(_BY_LAYER), 1.0)
 
 
-def _measure_layers(options: StudySettings, model: str) -> Results:
+def _measure_layers(options: StudyOptions, model: str) -> Results:
     """Figs. 1 to 5 and 11 for one model."""
     import pandas as pd
 
@@ -125,7 +122,7 @@ def _measure_layers(options: StudySettings, model: str) -> Results:
     )
 
 
-def _join_layers(options: StudySettings) -> Results:
+def _join_layers(options: StudyOptions) -> Results:
     """Figs. 1 to 4: the layers of all models together, by their depth from 0 to 1."""
     import pandas as pd
 
@@ -138,21 +135,21 @@ def _join_layers(options: StudySettings) -> Results:
     return Results([Table("layers", "Mean cosine by layer of all models", every)], (), [make_layers_figure(every)])
 
 
-def _compute_centred_cosine(options: StudySettings, model: str, layer: Any) -> float:
+def _compute_centred_cosine(options: StudyOptions, model: str, layer: Any) -> float:
     """Mean cosine of the sampled rows less the mean of all."""
     summary = saved_summary(options.run_folder(model), layer)
     assert summary.sample is not None
     return get("mean_cosine")(summary.sample.values - summary.moments.mean)
 
 
-def _measure_fresh_block(options: StudySettings, width: int) -> Results:
+def _measure_fresh_block(options: StudyOptions, width: int) -> Results:
     """Figs. 6 to 10 for a block at initialisation."""
     sequences, length, norms = _QUICK if options.quick else (SEQUENCES, LENGTH, NORMS)
     block = make_fresh_block(width, seed=options.seed)
     return _measure_under_bias("fresh", options, [block], sequences, length, norms, width)
 
 
-def _measure_blocks(options: StudySettings, model: str, numbers: Sequence[int] | None) -> Results:
+def _measure_blocks(options: StudyOptions, model: str, numbers: Sequence[int] | None) -> Results:
     """The same for blocks of a model, and their fixed points compared with the lengths of the model's own rows."""
     sequences, length, norms = _QUICK if options.quick else _TRAINED
     if (modality := options.modality(model)) != "text":
@@ -173,7 +170,7 @@ def _measure_blocks(options: StudySettings, model: str, numbers: Sequence[int] |
 
 def _measure_under_bias(
     name: str,
-    options: StudySettings,
+    options: StudyOptions,
     blocks: Sequence[TransformerBlock],
     sequences: int,
     length: int,
@@ -202,7 +199,7 @@ def _measure_under_bias(
     return Results(tables, [*claims, *judge_fixed_points(fixed, width)], make_block_figures(f"{name}_block", frame))
 
 
-def _measure_signs(options: StudySettings, width: int) -> Results:
+def _measure_signs(options: StudyOptions, width: int) -> Results:
     """How the sign of the mean score depends on the initialisation and on the direction of the bias."""
     import pandas as pd
 

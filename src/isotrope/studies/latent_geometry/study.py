@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from isotrope.errors import InputError
 from isotrope.finetuning.glue import evaluate_glue, load_pretrained
 from isotrope.finetuning.settings import Training
-from isotrope.sources import EMBEDDED
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.models.load import Loaded
 from isotrope.studies.finetuning_plan import FineTuning
@@ -39,7 +38,7 @@ from isotrope.studies.latent_geometry.published_models import (
     repeat_regressions,
     repeat_table_2,
 )
-from isotrope.studies.options import CommonOptions, StudySettings, to_file_name
+from isotrope.studies.options import StudyOptions, to_file_name, to_model
 from isotrope.studies.representative_sample import SEQUENCES, TextSample, draw_samples, split_sequences
 from isotrope.studies.result import Claim, Study, Table
 from isotrope.studies.runner import Experiment, Results, load_part, run_study
@@ -47,7 +46,6 @@ from isotrope.studies.transformer_block import count_blocks
 
 if TYPE_CHECKING:
     import pandas as pd
-    from typing_extensions import Unpack
 
 PAPER = "Marbut, Chandler and Wheeler, Exploring the Latent Geometry of Transformer Models (GLUE from geometry)"
 
@@ -66,7 +64,7 @@ DrawSamples: TypeAlias = Callable[[], list[TextSample]]
 class _Protocol:
     """What the experiments of one study share: options, samples of the text, models and fine-tuning."""
 
-    options: StudySettings
+    options: StudyOptions
     samples: DrawSamples
     load: Callable[[str], Loaded]
     foreign: str | None
@@ -96,7 +94,7 @@ def latent_geometry(
     epochs: int = Training.epochs,
     learning_rate: float = Training.learning_rate,
     max_length: int = Training.max_length,
-    **common: Unpack[CommonOptions],
+    **common: Any,
 ) -> Study:
     """Table 2 from the authors' files, and models with increasing noise: measured, fine-tuned and correlated.
 
@@ -112,12 +110,12 @@ def latent_geometry(
         epochs: the most epochs of fine-tuning.
         learning_rate: of fine-tuning.
         max_length: the most tokens of a text in fine-tuning.
-        common: the options of every study, see `isotrope.studies.options.Options`.
+        common: the options of every study, see `isotrope.studies.options.StudyOptions`.
 
     References:
         Marbut, Chandler and Wheeler, Exploring the Latent Geometry of Transformer Models.
     """
-    options = StudySettings(output=output, data=data, **common)
+    options = StudyOptions(output=output, data=data, tasks=tasks, **common)
     shares = sort_levels(levels if levels is not None else _QUICK_LEVELS if options.quick else LEVELS)
     if seeds < 1 or not shares:
         raise InputError(f"got {seeds} seeds and {len(shares)} levels, expected at least one of each.")
@@ -125,9 +123,9 @@ def latent_geometry(
     protocol = _Protocol(
         options,
         cache(partial(_draw_samples, options)),
-        lru_cache(maxsize=2)(lambda name: load_pretrained(None if name == EMBEDDED else name, device=options.device)),
+        lru_cache(maxsize=2)(lambda name: load_pretrained(to_model(name), device=options.device)),
         None if foreign is None else str(foreign),
-        FineTuning.from_options(options, tasks, train_rows, epochs, learning_rate, max_length),
+        FineTuning.from_options(options, train_rows, epochs, learning_rate, max_length),
     )
     numbers = range(options.seed, options.seed + (1 if options.quick else seeds))
     cases = _list_all_cases(protocol, shares, numbers)
@@ -185,7 +183,7 @@ def _announce(protocol: _Protocol, cases: dict[str, list[Case]]) -> None:
     protocol.plan.announce(options, protocol.load, times)
 
 
-def _draw_samples(options: StudySettings) -> list[TextSample]:
+def _draw_samples(options: StudyOptions) -> list[TextSample]:
     """Draw ten samples of the sequences of the text; without a text, of WikiText-2 if the data has it."""
     root, text = options.data_root, options.text
     if text is None and root is not None and (Path(root) / CORPUS).is_file():

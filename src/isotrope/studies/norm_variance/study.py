@@ -35,13 +35,12 @@ from isotrope.studies.norm_variance.token_tables import (
     tabulate_token_counts,
     tabulate_variation,
 )
-from isotrope.studies.options import CommonOptions, StudySettings, layer_readings
+from isotrope.studies.options import StudyOptions, layer_readings
 from isotrope.studies.result import Study, Table
 from isotrope.studies.runner import Experiment, Results, run_study
 
 if TYPE_CHECKING:
     import pandas as pd
-    from typing_extensions import Unpack
 
 PAPER = "Yamagiwa and Shimodaira 2024, Norm of Mean Contextualized Embeddings Determines their Variance"
 
@@ -53,19 +52,19 @@ _SHARES = ("mean_share", "within_share", "between_share", "within_of_variance")
 _SIZES = (0.25, 0.5)
 
 
-def norm_variance(*, output: str | Path, texts: int | None = None, **common: Unpack[CommonOptions]) -> Study:
+def norm_variance(*, output: str | Path, texts: int | None = None, **common: Any) -> Study:
     """Q, M and V of every token type and layer, their trade-off, shares, frequency, words and the post-LN bound.
 
     Args:
         output: the folder for tables, figures and runs.
         texts: the most texts to read.
-        common: the options of every study, see `isotrope.studies.options.Options`. A quick study reads less text,
+        common: the options of every study, see `isotrope.studies.options.StudyOptions`. A quick study reads less text,
             and leaves out smaller corpora.
 
     References:
         Yamagiwa and Shimodaira 2024, Norm of Mean Contextualized Embeddings Determines their Variance.
     """
-    options = StudySettings(output=output, texts=texts, **common)
+    options = StudyOptions(output=output, texts=texts, **common)
     experiments = [
         Experiment(f"{model} {name}", partial(run, options, model))
         for model in options.names
@@ -76,11 +75,11 @@ def norm_variance(*, output: str | Path, texts: int | None = None, **common: Unp
     return run_study("norm-variance", PAPER, experiments, options, prepare=prepare)
 
 
-def _scan(options: StudySettings, model: str) -> Findings:
+def _scan(options: StudyOptions, model: str) -> Findings:
     return options.scan(model, options.source(model), _MEASURES)
 
 
-def _measure_layers(options: StudySettings, model: str) -> Results:
+def _measure_layers(options: StudyOptions, model: str) -> Results:
     """Figs. 4 to 6 and 18 to 20: the trade-off and the decomposition by layer."""
     import pandas as pd
 
@@ -109,7 +108,7 @@ def _measure_layers(options: StudySettings, model: str) -> Results:
     )
 
 
-def _measure_frequency(options: StudySettings, model: str) -> Results:
+def _measure_frequency(options: StudyOptions, model: str) -> Results:
     """Figs. 7, 11 to 13 and 17: slopes and R² of Q, M and V on log10 of frequency, and of their logarithms."""
     import pandas as pd
 
@@ -155,7 +154,7 @@ def _count_log_frequencies(n: Any) -> pd.DataFrame:
     return frame
 
 
-def _compare_filters(options: StudySettings, model: str) -> Results:
+def _compare_filters(options: StudyOptions, model: str) -> Results:
     """Whether the trade-off depends on which types are counted."""
     findings = _scan(options, model)
     title = f"C.V. of Q, slope and R² of V on M over types chosen otherwise, {model}: {', '.join(FILTERS)}"
@@ -163,7 +162,7 @@ def _compare_filters(options: StudySettings, model: str) -> Results:
     return Results([Table("filters", title, frame)], (), [make_slopes_figure(frame, "filters", "types", "slope")])
 
 
-def _compare_sizes(options: StudySettings, model: str) -> Results:
+def _compare_sizes(options: StudyOptions, model: str) -> Results:
     """Whether the trade-off depends on how much text there is."""
     import pandas as pd
 
@@ -186,7 +185,7 @@ def _compare_sizes(options: StudySettings, model: str) -> Results:
     return Results([Table("sizes", f"The trade-off over a part of the texts, {model}", frame)], (), [figure])
 
 
-def _measure_words(options: StudySettings, model: str) -> Results:
+def _measure_words(options: StudyOptions, model: str) -> Results:
     """Fig. 22: what averaging the tokens of a word does to Q, M and V."""
     reading = options.input(model)
     source = WordSource(reading.open())  # type: ignore[arg-type]
@@ -196,7 +195,7 @@ def _measure_words(options: StudySettings, model: str) -> Results:
     return Results([Table("words", title, frame)], judge_words(frame), [make_words_figure(frame)])
 
 
-def _measure_post_norm(options: StudySettings, model: str) -> Results:
+def _measure_post_norm(options: StudyOptions, model: str) -> Results:
     """Appendix I: Q against ‖γ‖² + ‖β‖², and whether its C.V. falls with 1/√n₀."""
     findings = _scan(options, model)
     norms = find_layer_norms(options.input(model).load())

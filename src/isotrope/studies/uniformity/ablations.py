@@ -19,7 +19,7 @@ from isotrope.evaluation.sts import cosines
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.text.encoder import Encoder
 from isotrope.studies.finetuning_plan import FineTuning
-from isotrope.studies.options import StudySettings
+from isotrope.studies.options import StudyOptions
 from isotrope.studies.result import Claim, Table
 from isotrope.studies.runner import Results
 from isotrope.studies.transformer_block import count_blocks
@@ -50,14 +50,14 @@ _PARTS: dict[str, dict[str, bool]] = {
 }
 
 
-def read_sts_b(options: StudySettings) -> tuple[list[str], NDArray[np.float64]]:
+def read_sts_b(options: StudyOptions) -> tuple[list[str], NDArray[np.float64]]:
     """Read the first and then the second sentences of STS-B, and the gold scores; fewer in a quick study."""
     (found,) = read_sets(["sts-b"], options.data_root, "concatenated")
     pairs = found.parts[0].pairs[: _QUICK_PAIRS if options.quick else None]
     return [p.first for p in pairs] + [p.second for p in pairs], np.array([p.gold for p in pairs])
 
 
-def score_other_blocks(options: StudySettings, model: str) -> Results:
+def score_other_blocks(options: StudyOptions, model: str) -> Results:
     """Footnote 3 without training: STS-B by the last layer, with SoftDecay in each block in turn."""
     import pandas as pd
 
@@ -95,7 +95,7 @@ def score_other_blocks(options: StudySettings, model: str) -> Results:
     )
 
 
-def measure_without_parts(options: StudySettings, model: str) -> Results:
+def measure_without_parts(options: StudyOptions, model: str) -> Results:
     """Section 1, after Dong et al. 2021: how alike rows become without skip connections and MLPs."""
     import pandas as pd
 
@@ -125,7 +125,7 @@ def measure_without_parts(options: StudySettings, model: str) -> Results:
     return Results([Table("parts_off", title, frame)], [claim], [make_disabled_parts_figure(frame)])
 
 
-def time_svd(options: StudySettings, model: str) -> Results:
+def time_svd(options: StudyOptions, model: str) -> Results:
     """Footnote 2: seconds of the model's forward pass, of an SVD of its last states, and of the SoftDecay layer."""
     import pandas as pd
     import torch
@@ -168,7 +168,7 @@ def _time_median(step: Callable[[], Any]) -> float:
     return statistics.median(times)
 
 
-def score_positions(options: StudySettings, plan: FineTuning, model: str) -> Results:
+def score_positions(options: StudyOptions, plan: FineTuning, model: str) -> Results:
     """After PoWER-BERT (Goyal et al. 2020): a linear classifier on the last row at one position or another."""
     import pandas as pd
 

@@ -19,11 +19,10 @@ from isotrope.evaluation.treatments import OWN, RAW, parse_treatments
 from isotrope.finetuning.settings import Training
 from isotrope.measures import get
 from isotrope.runs.saved_statistics import saved_summary
-from isotrope.sources import EMBEDDED
 from isotrope.sources.text.encoder import Encoder
 from isotrope.studies.figures import run_figures
 from isotrope.studies.finetuning_plan import FineTuning
-from isotrope.studies.options import CommonOptions, StudySettings, layer_readings
+from isotrope.studies.options import StudyOptions, layer_readings, to_model
 from isotrope.studies.result import Claim, Study, Table
 from isotrope.studies.runner import Experiment, Results, run_study
 from isotrope.studies.uniformity import training
@@ -40,7 +39,6 @@ from isotrope.studies.uniformity.rank_bound import compute_rank_bound
 
 if TYPE_CHECKING:
     import pandas as pd
-    from typing_extensions import Unpack
 
 PAPER = "Yan et al. 2022, Addressing Token Uniformity in Transformers via Singular Value Transformation"
 
@@ -76,7 +74,7 @@ def uniformity(
     train_rows: int | None = None,
     epochs: int = Training.epochs,
     learning_rate: float = Training.learning_rate,
-    **common: Unpack[CommonOptions],
+    **common: Any,
 ) -> Study:
     """Spectra and uniformity by layer, the theorem's bound, STS by both protocols, repairs, GLUE, ablations.
 
@@ -89,16 +87,16 @@ def uniformity(
         train_rows: the most training rows of a task.
         epochs: the most epochs of fine-tuning.
         learning_rate: of fine-tuning.
-        common: the options of every study, see `isotrope.studies.options.Options`. A quick study reads STS-B alone
+        common: the options of every study, see `isotrope.studies.options.StudyOptions`. A quick study reads STS-B alone
             and one task, with fewer repairs and methods.
 
     References:
         Yan et al. 2022, Addressing Token Uniformity in Transformers via Singular Value Transformation.
     """
-    options = StudySettings(output=output, data=data, texts=texts, **common)
+    options = StudyOptions(output=output, data=data, texts=texts, tasks=tasks, **common)
     if seeds < 1:
         raise InputError(f"got {seeds} seeds, expected at least one.")
-    plan = FineTuning.from_options(options, tasks, train_rows, epochs, learning_rate)
+    plan = FineTuning.from_options(options, train_rows, epochs, learning_rate)
     experiments = [Experiment("misprints", lambda: Results((), [Claim("misprint", text) for text in MISPRINTS]))]
     for model in options.names:
         experiments += _list_experiments(options, plan, seeds, model)
@@ -110,7 +108,7 @@ def uniformity(
     return run_study("uniformity", PAPER, experiments, options, settings, partial(_announce, options, plan, seeds))
 
 
-def _list_experiments(options: StudySettings, plan: FineTuning, seeds: int, model: str) -> list[Experiment]:
+def _list_experiments(options: StudyOptions, plan: FineTuning, seeds: int, model: str) -> list[Experiment]:
     """The experiments with one model that the data allow."""
     runs: dict[str, Callable[[], Results]] = {
         "layers": partial(_measure_layers, options, model),
@@ -133,14 +131,14 @@ def _list_experiments(options: StudySettings, plan: FineTuning, seeds: int, mode
     return [Experiment(f"{model} {name}", run) for name, run in runs.items()]
 
 
-def _announce(options: StudySettings, plan: FineTuning, seeds: int) -> None:
+def _announce(options: StudyOptions, plan: FineTuning, seeds: int) -> None:
     """Say how long reading, measuring and fine-tuning will take."""
     options.announce(",".join(_BY_LAYER), 5.0)  # once whole, and with parts disabled
     times = training.count_runs(options) * (1 if options.quick else seeds) + 2
     plan.announce(options, lambda model: options.input(model).load(), dict.fromkeys(options.names, times))
 
 
-def _measure_layers(options: StudySettings, model: str) -> Results:
+def _measure_layers(options: StudyOptions, model: str) -> Results:
     """Figs. 1 to 3, 5 and 8 to 13: spectra and uniformity by layer."""
     import pandas as pd
 
@@ -160,7 +158,7 @@ def _measure_layers(options: StudySettings, model: str) -> Results:
     return Results(tables, judge_depth(model, frame), run_figures(options.run_folder(model), RUN_FIGURES))
 
 
-def _measure_bound(options: StudySettings, model: str) -> Results:
+def _measure_bound(options: StudyOptions, model: str) -> Results:
     """The theorem's bound, with its measured slack, by layer."""
     import pandas as pd
 
@@ -175,24 +173,24 @@ def _measure_bound(options: StudySettings, model: str) -> Results:
     return Results([Table("bound", title, frame)], judge_bound(frame), [make_bound_figure(frame)])
 
 
-def _list_sets(options: StudySettings) -> list[str] | None:
+def _list_sets(options: StudyOptions) -> list[str] | None:
     return ["sts-b"] if options.quick else None
 
 
-def _list_repairs(options: StudySettings) -> list[str]:
+def _list_repairs(options: StudyOptions) -> list[str]:
     if options.quick:
         return [WHITENING, FIXED]
     softdecay = (f"softdecay:alpha={alpha:g}:form=paper" for alpha in ALPHAS)
     return [WHITENING, "whitening:dimensions=256", "flow", *softdecay]
 
 
-def _score_sts(options: StudySettings, model: str, protocol: str) -> Results:
+def _score_sts(options: StudyOptions, model: str, protocol: str) -> Results:
     """Table 1 by one protocol, with the printed numbers if the model is the same."""
     import pandas as pd
 
     evaluate = partial(
         evaluate_sts,
-        model=None if model == EMBEDDED else model,
+        model=to_model(model),
         data=options.data_root,
         sets=_list_sets(options),
         protocol=protocol,
@@ -231,7 +229,7 @@ def _relative_gain(scores: pd.DataFrame) -> pd.Series[float]:
     return gained
 
 
-def _measure_repairs(options: StudySettings, model: str) -> Results:
+def _measure_repairs(options: StudyOptions, model: str) -> Results:
     """Table 4 and Fig. 6: uniformity before and after, and how much of the neighbourhoods is lost."""
     import pandas as pd
 
@@ -253,11 +251,11 @@ def _measure_repairs(options: StudySettings, model: str) -> Results:
     return Results([Table("repaired", title, pd.DataFrame(rows))])
 
 
-def _make_encoder(options: StudySettings, model: str) -> Encoder:
+def _make_encoder(options: StudyOptions, model: str) -> Encoder:
     return Encoder(options.input(model, layers=LAYERS["paper"], pooling="mean"))
 
 
-def _project_pairs(options: StudySettings, model: str) -> Results:
+def _project_pairs(options: StudyOptions, model: str) -> Results:
     """Figs. 4 and 7: sentence pairs on a plane, raw and repaired."""
     import pandas as pd
 

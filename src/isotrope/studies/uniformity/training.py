@@ -15,12 +15,11 @@ from isotrope.evaluation.sts import cosines
 from isotrope.finetuning.glue import evaluate_glue
 from isotrope.finetuning.result import GlueEvaluation
 from isotrope.finetuning.settings import ALPHAS, METHODS, Training
-from isotrope.sources import EMBEDDED
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.text.encoder import Encoder
 from isotrope.studies.claims import judge_gain
 from isotrope.studies.finetuning_plan import FineTuning
-from isotrope.studies.options import StudySettings, to_file_name
+from isotrope.studies.options import StudyOptions, to_file_name, to_model
 from isotrope.studies.representative_sample import split_sequences
 from isotrope.studies.result import Claim, Table
 from isotrope.studies.runner import Results
@@ -43,13 +42,13 @@ _ALPHA, _SENTENCES, _QUICK_SENTENCES = -0.5, 100_000, 300
 _PLAIN, _WITH = "simcse", "simcse+softdecay"
 
 
-def count_runs(options: StudySettings) -> int:
+def count_runs(options: StudyOptions) -> int:
     """How many models each seed trains on a task."""
     methods, alphas = (_QUICK_METHODS, _QUICK_ALPHAS) if options.quick else (_METHODS, ALPHAS)
     return 1 + sum(len(alphas) if METHODS[name].softdecay else 1 for name in methods)
 
 
-def compare_methods(options: StudySettings, plan: FineTuning, seeds: int, model: str) -> Results:
+def compare_methods(options: StudyOptions, plan: FineTuning, seeds: int, model: str) -> Results:
     """Tables 2 and 6: all methods on all tasks over seeds, with the printed numbers."""
     quick = options.quick
     found = _evaluate(
@@ -83,10 +82,10 @@ def compare_methods(options: StudySettings, plan: FineTuning, seeds: int, model:
     return Results(tables, judge_glue(model, differences), [make_glue_figure(scores)])
 
 
-def _evaluate(options: StudySettings, plan: FineTuning, model: str, what: str, **more: Any) -> GlueEvaluation:
+def _evaluate(options: StudyOptions, plan: FineTuning, model: str, what: str, **more: Any) -> GlueEvaluation:
     given = asdict(plan.training) | {"seed": options.seed} | more
     return evaluate_glue(
-        model=None if model == EMBEDDED else model,
+        model=to_model(model),
         data=options.data_root,
         tasks=plan.names,
         output=options.folder / "glue" / to_file_name(f"{model} {what}"),
@@ -97,7 +96,7 @@ def _evaluate(options: StudySettings, plan: FineTuning, model: str, what: str, *
     )
 
 
-def compare_blocks(options: StudySettings, plan: FineTuning, model: str) -> Results:
+def compare_blocks(options: StudyOptions, plan: FineTuning, model: str) -> Results:
     """Footnote 3: SoftDecay in each block in turn, in training, one seed and one α."""
     import pandas as pd
 
@@ -120,7 +119,7 @@ def compare_blocks(options: StudySettings, plan: FineTuning, model: str) -> Resu
     return Results([Table("blocks", title, frame)], [Claim("note", text, "footnote 3")])
 
 
-def compare_sizes(options: StudySettings, plan: FineTuning, model: str) -> Results:
+def compare_sizes(options: StudyOptions, plan: FineTuning, model: str) -> Results:
     """Section 5.2 and Fig. 8: whether more training rows make rows of a sequence more alike (a smaller ΔL)."""
     import pandas as pd
 
@@ -140,7 +139,7 @@ def compare_sizes(options: StudySettings, plan: FineTuning, model: str) -> Resul
     return Results([Table("sizes", title, frame)], judge_sizes(model, frame), [make_sizes_figure(frame)])
 
 
-def score_contrastive(options: StudySettings, model: str) -> Results:
+def score_contrastive(options: StudyOptions, model: str) -> Results:
     """Spearman on STS-B of the model as it is, after SimCSE on the text's sentences, and the same with SoftDecay."""
     import pandas as pd
 
@@ -171,7 +170,7 @@ def score_contrastive(options: StudySettings, model: str) -> Results:
     return Results([Table("contrastive", title, pd.DataFrame(rows))], [claim])
 
 
-def _train_encoder(options: StudySettings, model: str, method: str, sentences: list[str]) -> Encoder:
+def _train_encoder(options: StudyOptions, model: str, method: str, sentences: list[str]) -> Encoder:
     """The model as an encoder, after SimCSE where the method says so."""
     encoder = Encoder(options.input(model, layers="-1", pooling="mean"))
     if method == "none":
