@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, dataclass
 from functools import cached_property
 from itertools import islice
@@ -176,9 +176,9 @@ class StudyOptions:
         run.prepare(resume=True)
         run.remove_leftovers()  # under the lock of the study
         options = resolve_measures(measures, sample=sample, seed=self.seed)
-        every = 60.0 if checkpoints else math.inf
+        seconds = 60.0 if checkpoints else math.inf
         return scan_source(
-            source, options, run=run, resume=True, keep="all", checkpoint_every=every, progress=self.progress
+            source, options, run=run, resume=True, keep="all", checkpoint_every=seconds, progress=self.progress
         )
 
     def announce(self, measures: str, times: float, *, sample: int = 20_000, **reading: Any) -> None:
@@ -227,6 +227,7 @@ class StudyOptions:
         return found
 
 
-def layer_readings(findings: Findings, layer: Layer) -> dict[str, Reading]:
-    """The readings of one layer over all rows, by measure."""
-    return {r.measure: r for r in findings.readings if r.layer == layer and r.group is None}
+def iterate_layers(findings: Findings) -> Iterator[tuple[Layer, dict[str, Reading]]]:
+    """Give each layer with its readings over all rows, by measure."""
+    for layer in findings.layers:
+        yield layer, {r.measure: r for r in findings.readings if r.layer == layer and r.group is None}
