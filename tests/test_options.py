@@ -15,13 +15,12 @@ import typer
 
 import isotrope
 from isotrope.cli.options import Keywords, OptionGroup, derive_options
-from isotrope.cli.study import StudyOptions
 from isotrope.engines.engine import Engine
 from isotrope.errors import InputError
 from isotrope.finetuning.settings import Training
 from isotrope.options import ScanOptions, find_changes, list_options, option
 from isotrope.sources.input import Input
-from isotrope.studies.options import CommonOptions, StudySettings
+from isotrope.studies.options import StudyOptions
 from isotrope.studies.run_all import STUDIES, all_studies
 from testkit.command import find_command
 
@@ -113,10 +112,13 @@ def test_commands_share_the_defaults_of_functions(path: str, function: Callable[
     assert {name: command[name] for name in shared} == {name: known[name] for name in shared}
 
 
+#: The arguments that every study takes.
+OF_EVERY_STUDY = {"models", "text", "quick", "seed", "batch_size", "device", "resume", "progress", "say"}
+
+
 def study_defaults() -> dict[str, Any]:
     """The defaults of the arguments that every study takes."""
-    known = {field.name: field.default for field in fields(StudySettings)}
-    return {name: known[name] for name in CommonOptions.__annotations__}
+    return {field.name: field.default for field in fields(StudyOptions) if field.name in OF_EVERY_STUDY}
 
 
 @pytest.mark.parametrize("name", [*STUDIES, "all"])
@@ -128,11 +130,12 @@ def test_commands_of_studies_take_what_the_functions_take(name: str) -> None:
     assert {key: command[key] for key in same} == {key: known[key] for key in same}
 
 
-def test_studies_share_the_defaults_of_options() -> None:
-    known = {f.name: f.default for f in fields(StudySettings)}
-    found = option_defaults(StudyOptions)
-    shared = (known.keys() & found.keys()) - {"output", "models"}
-    assert len(shared) == 8
+@pytest.mark.parametrize("function", [all_studies, *(function for function, _ in STUDIES.values())])
+def test_studies_share_the_defaults_of_options(function: Callable[..., Any]) -> None:
+    known = option_defaults(StudyOptions) | option_defaults(Training)
+    found = defaults(function)
+    shared = (known.keys() & found.keys()) - {"output"}
+    assert shared
     assert {name: found[name] for name in shared} == {name: known[name] for name in shared}
 
 

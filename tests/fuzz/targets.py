@@ -666,13 +666,12 @@ def _read_beir(place: str, path: Path) -> None:
 def _study_seed(folder: Path) -> list[bytes]:
     import pandas as pd
 
-    from isotrope.studies.options import StudySettings
+    from isotrope.studies.options import StudyOptions
     from isotrope.studies.result import Claim, Table
-    from isotrope.studies.runner import Experiment, Results, run_study
+    from isotrope.studies.runner import Results, run_study
 
     table, claim = Table("numbers", "Numbers", pd.DataFrame({"a": [1.0, 2.0]})), Claim("note", "A note.", "Table 1")
-    experiment = Experiment("one", lambda: Results([table], [claim]))
-    run_study("name", "paper", [experiment], StudySettings(output=folder / "study"))
+    run_study("name", "paper", {"one": lambda: Results([table], [claim])}, StudyOptions(output=folder / "study"))
     _KEPT["study"] = folder / "study"
     return [(folder / "study/parts/one/part.json").read_bytes()]
 

@@ -18,8 +18,8 @@ from isotrope.sources.input import Input
 from isotrope.studies import all_studies
 from isotrope.studies.anisotropy import anisotropy
 from isotrope.studies.norm_variance import norm_variance
-from isotrope.studies.norm_variance.claims import judge_trade_off
-from isotrope.studies.norm_variance.layer_norms import find_layer_norms
+from isotrope.studies.norm_variance.post_norm import find_layer_norms
+from isotrope.studies.norm_variance.study import judge_trade_off
 from isotrope.studies.result import Study
 from isotrope.studies.uniformity import uniformity
 from isotrope.studies.uniformity.published import MISPRINTS

@@ -14,7 +14,7 @@ import torch
 from isotrope.sources.models.hidden_states import compute_hidden_states
 from isotrope.sources.models.load import load
 from isotrope.studies.anisotropy.biased_block import Inputs, apply_bias, find_fixed_points
-from isotrope.studies.anisotropy.claims import judge_block
+from isotrope.studies.anisotropy.blocks import judge_block
 from isotrope.studies.transformer_block import TransformerBlock, has_plain_scores, make_fresh_block, take_block
 from testkit.models import save_model
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,7 +20,7 @@ from isotrope.cli.options import (
 )
 from isotrope.cli.predict import predict
 from isotrope.finetuning.settings import Training
-from isotrope.options import option
+from isotrope.studies.options import StudyOptions
 
 if TYPE_CHECKING:
     from isotrope.studies.result import Study
@@ -30,31 +28,15 @@ if TYPE_CHECKING:
 study = typer.Typer(name="study")
 
 
-@dataclass(frozen=True, kw_only=True)
-class StudyOptions:
-    """What studies are asked; see `isotrope.studies.options`."""
-
-    models: str | None = option(
-        None, "Hub ids, folders or GGUF files, with commas between.", shown="embedded all-MiniLM-L6-v2"
-    )
-    text: str | None = option(None, "Text file, folder, dataset id.", shown="Python manual")
-    images: str | None = option(None, "For models of images: folder, dataset.", shown="none")
-    sounds: str | None = option(None, "For models of sounds: folder, dataset.", shown="none")
-    data: Path | None = option(None, "Folder of the data sets.", type=Path, shown="$ISOTROPE_DATA")
-    texts: int | None = option(None, "At most so many texts.", type=int, shown="all")
-    tasks: str | None = option(None, "Of GLUE, e.g. rte,cola, or none.", shown="all that the data holds")
-    quick: bool = option(False, "Minutes instead of hours: less of everything.")
-    seed: int = option(0, "Of all that is drawn.")
-    output: Path | None = option(None, "Folder to write.", flags=("--output", "-o"), type=Path, shown="a new one")
-    resume: bool = option(False, "Go on with a stopped study.")
-
-
 _READING = make_space_options("batch_size device")
+
+#: What the command line says differently from the functions of studies.
+_CHANGES: dict[str, dict[str, Any]] = {"output": {"default": None}, "models": {"default": None}}
 
 
 def _select_options(names: str) -> OptionGroup:
     """The options with these names, and those of all studies."""
-    return OptionGroup(StudyOptions, f"{names} quick seed output resume")
+    return OptionGroup(StudyOptions, f"{names} quick seed output resume", changes=_CHANGES)
 
 
 study.callback(invoke_without_command=True)(print_help)

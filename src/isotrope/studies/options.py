@@ -1,49 +1,33 @@
-"""The options that all studies share: models and texts, how much of them to read, and where to write."""
+"""The options of studies: models and texts, how much of them to read, and where to write.
+
+The command line is built from the fields, so that only what `--help` needs is imported at the top.
+"""
 
 from __future__ import annotations
 
 import math
 import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import MISSING, dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError
-from isotrope.findings import Findings, Reading
-from isotrope.layers import Layer
-from isotrope.pipeline import Progress, resolve_measures
-from isotrope.plan import plan
-from isotrope.readings.cost import format_duration
-from isotrope.runs.run import Run
-from isotrope.scanner import scan_source
+from isotrope.options import option
 from isotrope.sources import EMBEDDED
-from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
-from isotrope.sources.media.corpus import open_media
-from isotrope.sources.models.load import can_read
-from isotrope.sources.models.modality import WORDS
-from isotrope.sources.source import Source
+
+if TYPE_CHECKING:
+    from isotrope.findings import Findings, Reading
+    from isotrope.layers import Layer
+    from isotrope.pipeline import Progress
+    from isotrope.sources.source import Source
 
 #: Texts of a quick study.
 QUICK_TEXTS = 1_000
-
-
-class CommonOptions(TypedDict, total=False):
-    """The keyword arguments that every study takes; `StudySettings` documents them and holds their defaults."""
-
-    models: Sequence[str | Path]
-    text: str | Path | Sequence[str] | None
-    quick: bool
-    seed: int
-    batch_size: int | None
-    device: str
-    resume: bool
-    progress: Progress | None
-    say: Callable[[str], None] | None
 
 
 def to_file_name(name: str) -> str:
@@ -55,8 +39,13 @@ def to_file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._=-]+", "-", Path(name).name).strip("-.") or "part"
 
 
+def to_model(name: str) -> str | None:
+    """Convert the name of a model to an argument of functions that read one; None for the embedded model."""
+    return None if name == EMBEDDED else name
+
+
 @dataclass(frozen=True, kw_only=True)
-class StudySettings:
+class StudyOptions:
     """The options of a study.
 
     Args:
@@ -67,27 +56,31 @@ class StudySettings:
         sounds: what audio models read, as for a scan.
         data: the folder of the data sets; None for ISOTROPE_DATA.
         texts: the most texts to read; None for all, or for QUICK_TEXTS in a quick study.
+        tasks: tasks of GLUE; None for all that the data holds, an empty list for none.
         quick: minutes instead of hours: less of everything.
         seed: the seed of all that is random.
+        resume: continue a study that was stopped.
         batch_size: texts in a batch; None for the default of a scan.
         device: the device of the models.
-        resume: continue a study that was stopped.
         progress: called with what is being done.
         say: called, before the study starts, with an estimate of how long it takes.
     """
 
-    output: str | Path
-    models: Sequence[str | Path] = ()
-    text: str | Path | Sequence[str] | None = None
-    images: str | Path | None = None
-    sounds: str | Path | None = None
-    data: str | Path | None = None
-    texts: int | None = None
-    quick: bool = False
-    seed: int = 0
-    batch_size: int | None = None
-    device: str = "auto"
-    resume: bool = False
+    output: str | Path = option(MISSING, "Folder to write.", flags=("--output", "-o"), type=Path, shown="a new one")
+    models: Sequence[str | Path] = option(
+        (), "Hub ids, folders or GGUF files, with commas between.", type=str, shown="embedded all-MiniLM-L6-v2"
+    )
+    text: str | Path | Sequence[str] | None = option(None, "Text file, folder, dataset id.", shown="Python manual")
+    images: str | Path | None = option(None, "For models of images: folder, dataset.", shown="none")
+    sounds: str | Path | None = option(None, "For models of sounds: folder, dataset.", shown="none")
+    data: str | Path | None = option(None, "Folder of the data sets.", type=Path, shown="$ISOTROPE_DATA")
+    texts: int | None = option(None, "At most so many texts.", type=int, shown="all")
+    tasks: Sequence[str] | None = option(None, "Of GLUE, e.g. rte,cola, or none.", shown="all that the data holds")
+    quick: bool = option(False, "Minutes instead of hours: less of everything.")
+    seed: int = option(0, "Of all that is drawn.")
+    resume: bool = option(False, "Go on with a stopped study.")
+    batch_size: int | None = Input.batch_size
+    device: str = Input.device
     progress: Progress | None = None
     say: Callable[[str], None] | None = None
 
@@ -132,15 +125,22 @@ class StudySettings:
         """The text, limited to the number of texts to read."""
         if self._most is None:
             return self.text
+        from isotrope.sources.corpora.corpus import open_corpus
+
         return [text.text for text in islice(open_corpus(self.text), self._most)]
 
     def modality(self, model: str) -> str:
         """What a model reads; text, if it reads several things."""
-        can = can_read(None if model == EMBEDDED else model)
+        from isotrope.sources.models.load import can_read
+
+        can = can_read(to_model(model))
         return "text" if "text" in can else can[0]
 
     def _limit_media(self, model: str, modality: str) -> Any:
         """The images or sounds for a model, limited as the text is."""
+        from isotrope.sources.media.corpus import open_media
+        from isotrope.sources.models.modality import WORDS
+
         option = {"image": "images", "audio": "sounds"}[modality]
         given = getattr(self, option)
         if given is None:
@@ -152,7 +152,7 @@ class StudySettings:
     def input(self, model: str, **more: Any) -> Input:
         """The input of a model and the text."""
         given = {"text": self.limited_text, "device": self.device, "batch_size": self.batch_size} | more
-        return Input(model=None if model == EMBEDDED else model, **given)
+        return Input(model=to_model(model), **given)
 
     def source(self, model: str, **more: Any) -> Source:
         """The rows of a model over what it reads: text, images or sounds."""
@@ -168,13 +168,17 @@ class StudySettings:
 
         All statistics are kept: later experiments of the study are computed from them.
         """
+        from isotrope.pipeline import resolve_measures
+        from isotrope.runs.run import Run
+        from isotrope.scanner import scan_source
+
         run = Run(self.run_folder(name))
         run.prepare(resume=True)
         run.remove_leftovers()  # under the lock of the study
         options = resolve_measures(measures, sample=sample, seed=self.seed)
-        every = 60.0 if checkpoints else math.inf
+        seconds = 60.0 if checkpoints else math.inf
         return scan_source(
-            source, options, run=run, resume=True, keep="all", checkpoint_every=every, progress=self.progress
+            source, options, run=run, resume=True, keep="all", checkpoint_every=seconds, progress=self.progress
         )
 
     def announce(self, measures: str, times: float, *, sample: int = 20_000, **reading: Any) -> None:
@@ -188,6 +192,10 @@ class StudySettings:
             sample: the sampled rows of each layer.
             reading: further arguments of the input.
         """
+        from isotrope.pipeline import resolve_measures
+        from isotrope.plan import plan
+        from isotrope.readings.cost import format_duration
+
         if self.resume:
             return
         wanted = resolve_measures(measures, sample=sample, seed=self.seed)
@@ -219,6 +227,7 @@ class StudySettings:
         return found
 
 
-def layer_readings(findings: Findings, layer: Layer) -> dict[str, Reading]:
-    """The readings of one layer over all rows, by measure."""
-    return {r.measure: r for r in findings.readings if r.layer == layer and r.group is None}
+def iterate_layers(findings: Findings) -> Iterator[tuple[Layer, dict[str, Reading]]]:
+    """Give each layer with its readings over all rows, by measure."""
+    for layer in findings.layers:
+        yield layer, {r.measure: r for r in findings.readings if r.layer == layer and r.group is None}

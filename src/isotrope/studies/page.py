@@ -60,13 +60,13 @@ def _describe_study(study: Study, folder: Path, below: str) -> dict[str, Any]:
         ]
         for outcome in OUTCOMES
     }
-    counts = [_format_count(outcome, len(some)) for outcome, some in claims.items() if some]
+    counts = [_format_count(outcome, len(found)) for outcome, found in claims.items() if found]
     return {
         "anchor": study.name,
         "title": study.name.replace("-", " ").capitalize(),
         "paper": study.paper,
         "summary": f"{', '.join(counts)}." if counts else "",
-        "outcomes": [(outcome, _MEANINGS[outcome], some) for outcome, some in claims.items() if some],
+        "outcomes": [(outcome, _MEANINGS[outcome], found) for outcome, found in claims.items() if found],
         "parts": [
             _describe_part(part, folder, below, f"{study.name}-{number}")
             for number, part in enumerate(study.parts)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from scipy import stats
+
 from isotrope.formats.json import format_json, to_plain
 
 if TYPE_CHECKING:
@@ -43,6 +45,34 @@ class Claim:
     ) -> Claim:
         """A claim that agrees with the paper where it holds, and contradicts it elsewhere."""
         return cls("agrees" if holds else "contradicts", text, where, ours, published)
+
+
+def judge_gain(low: float, high: float) -> Outcome:
+    """Judge a gain that a paper reports by the interval of ours: undecided where it holds zero, or is NaN.
+
+    >>> judge_gain(0.1, 0.9), judge_gain(-0.9, -0.1), judge_gain(-0.1, 0.1)
+    ('agrees', 'contradicts', 'note')
+    """
+    return "agrees" if low > 0 else "contradicts" if high < 0 else "note"
+
+
+def rank_correlation(x: Sequence[Any] | pd.Series[Any], y: Sequence[Any] | pd.Series[Any]) -> float:
+    """Spearman's correlation over the pairs without NaN; NaN for fewer than three pairs, or without variation.
+
+    >>> round(rank_correlation([1, 2, 3], [2.0, 5.0, 9.0]), 9)
+    1.0
+    """
+    import pandas as pd
+
+    pairs = pd.DataFrame({"x": list(x), "y": list(y)}).dropna()
+    if len(pairs) < 3 or pairs["x"].nunique() < 2 or pairs["y"].nunique() < 2:
+        return math.nan
+    return float(stats.spearmanr(pairs["x"], pairs["y"]).statistic)
+
+
+def depth_correlation(values: pd.Series[Any]) -> float:
+    """Rank correlation of the values of all layers with depth; NaN where a layer has none."""
+    return math.nan if values.isna().any() else rank_correlation(range(len(values)), values)
 
 
 @dataclass(frozen=True)
@@ -101,8 +131,8 @@ class Study:
     @property
     def ranked_claims(self) -> list[tuple[str, Claim]]:
         """All claims with the names of their parts, contradictions first."""
-        every = [(part.name, claim) for part in self.parts for claim in part.claims]
-        return sorted(every, key=lambda item: OUTCOMES.index(item[1].outcome))
+        claims = [(part.name, claim) for part in self.parts for claim in part.claims]
+        return sorted(claims, key=lambda item: OUTCOMES.index(item[1].outcome))
 
     def table(self, part: str, name: str) -> pd.DataFrame:
         """The table of this name in a part."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from isotrope.errors import InputError
 from isotrope.formats.json import format_json
@@ -14,13 +14,10 @@ from isotrope.storage.locks import hold_lock
 from isotrope.studies.anisotropy import anisotropy
 from isotrope.studies.latent_geometry import latent_geometry
 from isotrope.studies.norm_variance import norm_variance
-from isotrope.studies.options import CommonOptions, StudySettings
+from isotrope.studies.options import StudyOptions
 from isotrope.studies.page import format_page
 from isotrope.studies.result import Study
 from isotrope.studies.uniformity import uniformity
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 #: The studies by name, in the order of the papers, and whether they read data sets and fine-tune.
 STUDIES: dict[str, tuple[Any, bool]] = {
@@ -37,7 +34,7 @@ def all_studies(
     data: str | Path | None = None,
     tasks: Sequence[str] | None = None,
     train_rows: int | None = None,
-    **common: Unpack[CommonOptions],
+    **common: Any,
 ) -> list[Study]:
     """Run each study in a folder of its own below `output`, and write `studies.html` and `studies.json` over all.
 
@@ -47,9 +44,9 @@ def all_studies(
             out with a warning.
         tasks: tasks of GLUE, for the two studies that fine-tune.
         train_rows: the most training rows of a task.
-        common: the options of every study, see `isotrope.studies.options.Options`.
+        common: the options of every study, see `isotrope.studies.options.StudyOptions`.
     """
-    options = StudySettings(output=output, data=data, **common)
+    options = StudyOptions(output=output, data=data, **common)
     studies = []
     with hold_lock(options.folder):
         for name, (run, fine_tunes) in STUDIES.items():
@@ -66,7 +63,7 @@ def all_studies(
     return studies
 
 
-def _has_authors_files(options: StudySettings) -> bool:
+def _has_authors_files(options: StudyOptions) -> bool:
     try:
         return (options.data_folder("latent_geometry") / "alt_model_metrics.csv").is_file()
     except InputError:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from isotrope.errors import StoreError
 from isotrope.formats.json import to_plain
@@ -22,7 +23,7 @@ from isotrope.storage.files import (
 from isotrope.storage.locks import hold_lock
 from isotrope.storage.provenance import describe_provenance, record_start
 from isotrope.studies.figures import StudyFigure, save_figures
-from isotrope.studies.options import StudySettings, to_file_name
+from isotrope.studies.options import StudyOptions, to_file_name
 from isotrope.studies.page import format_page
 from isotrope.studies.result import Claim, FigureEntry, Part, Study, Table
 
@@ -36,20 +37,28 @@ class Results(NamedTuple):
     claims: Sequence[Claim] = ()
     figures: Sequence[StudyFigure] = ()
 
+    @classmethod
+    def note(cls, text: str | Exception, where: str = "") -> Results:
+        """Only a note: why an experiment has no result, and the part of the paper that is left open."""
+        return cls(claims=[Claim("note", str(text), where)])
 
-@dataclass(frozen=True)
-class Experiment:
-    """A name, unique within the study, and the function that runs the experiment."""
 
-    name: str
-    run: Callable[[], Results]
+#: Experiments by their names: the functions that run them.
+Experiments: TypeAlias = Mapping[str, Callable[[], Results]]
+
+
+def repeat_for_models(options: StudyOptions, experiments: Mapping[str, Callable[..., Results]]) -> dict[str, Any]:
+    """Repeat experiments, functions of the options and a model, for each model of a study."""
+    return {
+        f"{model} {name}": partial(run, options, model) for model in options.names for name, run in experiments.items()
+    }
 
 
 def run_study(
     name: str,
     paper: str,
-    experiments: Sequence[Experiment],
-    options: StudySettings,
+    experiments: Experiments,
+    options: StudyOptions,
     settings: Mapping[str, Any] | None = None,
     prepare: Callable[[], None] | None = None,
 ) -> Study:
@@ -58,7 +67,7 @@ def run_study(
     Args:
         name: the name of the study.
         paper: authors, year and title of the paper.
-        experiments: what to run, in this order.
+        experiments: what to run, in this order; the names are unique as file names too.
         options: what is common to all studies.
         settings: further settings that must not change when the study is resumed.
         prepare: called once the folder is known to be usable; an error that it raises leaves no file behind.
@@ -72,13 +81,13 @@ def run_study(
         if prepare is not None:
             prepare()
         write_text(output / _SETTINGS, json.dumps(chosen, indent=1))
-        for number, experiment in enumerate(experiments, start=1):
-            folder = _part_folder(output, experiment.name)
+        for number, (part, run) in enumerate(experiments.items(), start=1):
+            folder = _part_folder(output, part)
             if not (folder / _PART).exists():
                 if options.progress is not None:
-                    options.progress(f"part {number} of {len(experiments)}: {experiment.name}", 0, None)
-                _save(folder, experiment.name, experiment.run())
-            parts.append(load_part(output, experiment.name))
+                    options.progress(f"part {number} of {len(experiments)}: {part}", 0, None)
+                _save(folder, part, run())
+            parts.append(load_part(output, part))
         study = Study(name, paper, parts, chosen, describe_provenance(started, chosen, 0))
         write_text(output / "study.json", study.to_json())
         write_text(output / "study.html", format_page([study], output))

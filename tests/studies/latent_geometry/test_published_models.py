@@ -11,8 +11,13 @@ from sklearn.linear_model import LinearRegression
 
 from isotrope.errors import InputError
 from isotrope.studies.latent_geometry.prediction import predict
-from isotrope.studies.latent_geometry.published import MISPRINTS, TABLE_2
-from isotrope.studies.latent_geometry.published_models import read_models, repeat_regressions, repeat_table_2
+from isotrope.studies.latent_geometry.published import (
+    MISPRINTS,
+    TABLE_2,
+    read_models,
+    repeat_regressions,
+    repeat_table_2,
+)
 from isotrope.studies.latent_geometry.regression import split_models
 from testkit.paths import SHARED_DATA
 

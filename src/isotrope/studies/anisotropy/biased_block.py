@@ -84,17 +84,17 @@ def _find_root(gap: Callable[[float], float], known: Sequence[tuple[float, float
 def _measure_at(block: TransformerBlock, inputs: Inputs, norm: float) -> dict[str, Any]:
     bias = norm * inputs.direction
     given = inputs.rows + bias
-    every = [block(rows) for rows in given]
-    x, out = given.flatten(0, 1).numpy(), np.concatenate([seen.output.numpy() for seen in every])
+    passes = [block(rows) for rows in given]
+    x, out = given.flatten(0, 1).numpy(), np.concatenate([seen.output.numpy() for seen in passes])
     record: dict[str, Any] = {"bias_norm": norm}
     record |= _measure_lengths("input", x) | _measure_lengths("output", out)
     record |= {f"{name}_cosine": get("mean_cosine")(rows) for name, rows in (("input", x), ("output", out))}
-    record |= _average([_measure_scores(seen) for seen in every])
-    record |= _average([_measure_sharpness(seen.softmax, "softmax") for seen in every])
-    record |= _measure_heads(every, "query") | _measure_heads(every, "key")
-    record |= _measure_mean_errors(block, every)
+    record |= _average([_measure_scores(seen) for seen in passes])
+    record |= _average([_measure_sharpness(seen.softmax, "softmax") for seen in passes])
+    record |= _measure_heads(passes, "query") | _measure_heads(passes, "key")
+    record |= _measure_mean_errors(block, passes)
     record |= _average(
-        [_measure_without_term(block, seen, rows, bias) for seen, rows in zip(every, inputs.rows, strict=True)]
+        [_measure_without_term(block, seen, rows, bias) for seen, rows in zip(passes, inputs.rows, strict=True)]
     )
     return record
 
@@ -131,33 +131,33 @@ def _measure_sharpness(softmax: Any, name: str) -> dict[str, float]:
     }
 
 
-def _measure_heads(every: Sequence[Activations], name: str) -> dict[str, float]:
+def _measure_heads(passes: Sequence[Activations], name: str) -> dict[str, float]:
     """Fig. 8: mean norm and mean cosine of queries or keys, each head apart, then averaged."""
     import torch
 
-    if any(getattr(seen, name) is None for seen in every):
+    if any(getattr(seen, name) is None for seen in passes):
         return {f"{name}_norm": math.nan, f"{name}_cosine": math.nan}
-    rows = torch.cat([getattr(seen, name) for seen in every], dim=1).numpy()
+    rows = torch.cat([getattr(seen, name) for seen in passes], dim=1).numpy()
     norms = [float(np.linalg.norm(head, axis=1).mean()) for head in rows]
     cosines = [get("mean_cosine")(head) for head in rows]
     return {f"{name}_norm": float(np.mean(norms)), f"{name}_cosine": float(np.mean(cosines))}
 
 
-def _measure_mean_errors(block: TransformerBlock, every: Sequence[Activations]) -> dict[str, float]:
+def _measure_mean_errors(block: TransformerBlock, passes: Sequence[Activations]) -> dict[str, float]:
     """How far E(Q) is from W_Q x̄ + b_Q, and E(K) from W_K x̄ + b_K, as shares of their lengths: the paper's Eq. 1."""
     import torch
 
     names = ("query", "key")
     none = {f"{name}_mean_error": math.nan for name in names}
-    if any(seen.query is None or seen.key is None for seen in every):
+    if any(seen.query is None or seen.key is None for seen in passes):
         return none
-    rows = torch.cat([seen.query_input for seen in every])
+    rows = torch.cat([seen.query_input for seen in passes])
     projected = block.project(torch.stack([rows.mean(0), rows[0]]))
     if projected is None:
         return none
     errors = {}
     for name, weighted in zip(names, projected, strict=True):
-        given = torch.cat([getattr(seen, name) for seen in every], dim=1)
+        given = torch.cat([getattr(seen, name) for seen in passes], dim=1)
         mean = given.mean(dim=1)
         # Differences of two queries have no bias: q(x̄) − q(x₀) = W_Q (x̄ − x₀).
         expected = weighted[:, 0] - weighted[:, 1] + given[:, 0]

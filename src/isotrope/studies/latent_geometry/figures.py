@@ -17,17 +17,13 @@ if TYPE_CHECKING:
 _COLUMNS = 4
 
 
-def make_noise_figure(every: pd.DataFrame) -> StudyFigure:
-    """Fig. 1: score against the share of noise, one row of the table for each changed model."""
-    return make_figure("noise", "Mean score by share of noise on the weights (Fig. 1).", partial(_draw_noise, every))
-
-
-def _draw_noise(every: pd.DataFrame, figure: Figure) -> None:
+def draw_noise(changed: pd.DataFrame, figure: Figure) -> None:
+    """Draw the score against the share of noise, one row of the table for each changed model (Fig. 1)."""
     axes = figure.subplots()
-    noisy = every.dropna(subset=["glue", "level"])
-    for (kind, some), colour in zip(noisy.groupby("kind", sort=False), COLOURS, strict=False):
-        axes.scatter(some["level"], 100 * some["glue"], s=10, color=colour, label=kind)
-        median = some.groupby("level")["glue"].median()
+    noisy = changed.dropna(subset=["glue", "level"])
+    for (kind, group), colour in zip(noisy.groupby("kind", sort=False), COLOURS, strict=False):
+        axes.scatter(group["level"], 100 * group["glue"], s=10, color=colour, label=kind)
+        median = group.groupby("level")["glue"].median()
         if len(median) > 1:
             axes.plot(median.index, 100 * median, color=colour, linewidth=0.9)
     axes.set_xscale("symlog", linthresh=0.01)
@@ -57,9 +53,9 @@ def _draw_measures(models: pd.DataFrame, measures: list[str], figure: Figure) ->
     for axes, measure in zip(panels, measures, strict=False):
         for name, colour in zip(names, COLOURS, strict=False):
             for other, marker in ((False, "."), (True, "x")):
-                some = models[(models["architecture"] == name) & (models["other"] == other)]
+                group = models[(models["architecture"] == name) & (models["other"] == other)]
                 label = name.rpartition("/")[2] if not other and measure == measures[0] else None
-                axes.scatter(some[measure], 100 * some["glue"], s=8, marker=marker, color=colour, label=label, lw=0.8)
+                axes.scatter(group[measure], 100 * group["glue"], s=8, marker=marker, color=colour, label=label, lw=0.8)
         axes.set_title(measure.replace("_", " "), fontsize=SMALL - 1)  # the longest just fits its panel
     for axes in panels[len(measures) :]:
         axes.set_axis_off()
@@ -76,9 +72,9 @@ def make_residuals_figure(residuals: pd.DataFrame) -> StudyFigure:
 def _draw_residuals(residuals: pd.DataFrame, figure: Figure) -> None:
     for axes, label in zip(figure.subplots(1, 2, sharey=True), ("alone", "architecture"), strict=True):
         expected = residuals["glue"] - residuals[f"residual_{label}"]
-        for (name, some), colour in zip(residuals.groupby("architecture", sort=False), COLOURS, strict=False):
+        for (name, group), colour in zip(residuals.groupby("architecture", sort=False), COLOURS, strict=False):
             named = str(name).rpartition("/")[2] if label == "alone" else None
-            axes.scatter(100 * expected[some.index], 100 * some[f"residual_{label}"], s=8, color=colour, label=named)
+            axes.scatter(100 * expected[group.index], 100 * group[f"residual_{label}"], s=8, color=colour, label=named)
         axes.axhline(0.0, color=GREY, linewidth=0.6)
         axes.set_title("without the architecture" if label == "alone" else "with the architecture")
         axes.set_xlabel("expected score × 100")
@@ -96,15 +92,8 @@ def _draw_matrix(matrix: pd.DataFrame, figure: Figure) -> None:
     draw_matrix(figure, matrix.drop(columns="measure").to_numpy(float), list(matrix["measure"]), "r", shrink=0.6)
 
 
-def make_sample_figure(samples: pd.DataFrame) -> StudyFigure:
-    """Fig. 2: the distance of ten samples to the corpus, one row of the table for each sample."""
-    title = (
-        "Distance of the frequencies of words, pairs of words and lengths in ten samples to those in all of the text."
-    )
-    return make_figure("sample", title, partial(_draw_sample, samples))
-
-
-def _draw_sample(samples: pd.DataFrame, figure: Figure) -> None:
+def draw_sample(samples: pd.DataFrame, figure: Figure) -> None:
+    """Draw the distance of ten samples to the corpus, one row of the table for each (Fig. 2)."""
     axes = figure.subplots()
     for x, name in enumerate(("words", "pairs", "lengths")):
         axes.scatter([x] * len(samples), samples[name], s=10, color=COLOURS[0])

@@ -34,10 +34,10 @@ def read_last_layer(
     """Read the token rows of texts, (n, d), with special tokens, and sample `most` of them."""
     source = reading.over(open_corpus(texts), loaded)
     source = source.with_progress(lambda done, _: progress("reading texts", done, len(texts)))
-    every = np.concatenate([rows for batch in source.map(Batch.to_numpy) for rows in batch.layers.values()])
-    if len(every) > most:
-        every = every[np.sort(np.random.default_rng(0).choice(len(every), size=most, replace=False))]
-    return every
+    all_rows = np.concatenate([rows for batch in source.map(Batch.to_numpy) for rows in batch.layers.values()])
+    if len(all_rows) > most:
+        all_rows = all_rows[np.sort(np.random.default_rng(0).choice(len(all_rows), size=most, replace=False))]
+    return all_rows
 
 
 def compute_measures(rows: NDArray[np.floating[Any]], *, seed: int = 0) -> dict[str, float]:

@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from isotrope.errors import InputError
 from isotrope.formats.json import to_plain
@@ -15,13 +17,9 @@ from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
 from isotrope.sources.models.load import Loaded
 from isotrope.studies.latent_geometry.measures import CORPUS, MOST_ROWS, compute_measures, read_last_layer
-from isotrope.studies.latent_geometry.published import TABLE_2
-from isotrope.studies.latent_geometry.published_models import read_models
+from isotrope.studies.latent_geometry.published import TABLE_2, read_models
 from isotrope.studies.latent_geometry.regression import compute_skill, correlate, fit, split_models
 from isotrope.studies.representative_sample import SEQUENCES, draw_samples, split_sequences
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -143,8 +141,6 @@ def predict(
     model: str, architecture: str | None, values: Mapping[str, float], models: pd.DataFrame, *, rows: int
 ) -> Predictions:
     """The predictions for a model whose measures are known; models: see `read_models`."""
-    import pandas as pd
-
     perturbed, others = split_models(models)
     new = pd.DataFrame([{**values, "architecture": architecture}])
     predictions, warnings = [], []

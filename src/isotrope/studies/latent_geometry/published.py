@@ -1,8 +1,28 @@
-"""Table 2 of Marbut, Chandler and Wheeler (latent geometry), and the columns of their published measurements."""
+"""Table 2 of Marbut, Chandler and Wheeler, and the same again from the measurements that they published."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from isotrope.errors import InputError
+from isotrope.studies.latent_geometry.figures import make_matrix_figure, make_measures_figure, make_residuals_figure
+from isotrope.studies.latent_geometry.regression import (
+    PATCHINESS,
+    compute_residuals,
+    compute_skill,
+    correlate,
+    fit,
+    fit_all,
+    score_guesses,
+    select_single,
+    split_models,
+)
+from isotrope.studies.result import Claim, Table
+from isotrope.studies.runner import Results
 
 
 class Row(NamedTuple):
@@ -70,3 +90,102 @@ FILES = {
     "roberta_model_metrics.csv": ("RoBERTa", "average"),
     "alt_model_metrics.csv": (None, "glue_average"),
 }
+
+#: How near ours must be to the printed numbers, which have three digits.
+_NEAR = 0.001 + 1e-9
+
+
+def read_models(folder: Path) -> pd.DataFrame:
+    """One row for each measured model: model, architecture, other (one of the 13), glue, alpha, our measures' names."""
+    parts = []
+    for name, (architecture, average) in FILES.items():
+        path = folder / name
+        if not path.is_file():
+            raise InputError(
+                f"there is no {name} in {str(folder)!r}; name the folder of the authors' files with --data."
+            )
+        table = pd.read_csv(path)
+        model = table.iloc[:, 0].astype(str)
+        facts = {
+            "model": model,
+            "architecture": model.map(ARCHITECTURE_OF) if architecture is None else architecture,
+            "other": architecture is None,
+            "glue": table[average],
+            "alpha": table["alpha"] / 100.0 if "alpha" in table else math.nan,
+        }
+        parts.append(pd.DataFrame(facts | {ours: table[column] for ours, (column, _) in TABLE_2.items()}))
+    models: pd.DataFrame = pd.concat(parts, ignore_index=True)
+    return models
+
+
+def repeat_table_2(models: pd.DataFrame) -> Results:
+    """Pearson's r with GLUE, and the MSE on the 13 other models, with the printed numbers."""
+    perturbed, others = split_models(models)
+    rows, claims, wrong = [], [], 0
+    for name, (_, printed) in TABLE_2.items():
+        row: dict[str, Any] = {"measure": name}
+        for column, architecture in (("bert_small", "BERT-small"), ("roberta", "RoBERTa")):
+            found = correlate(perturbed[perturbed["architecture"] == architecture], name)
+            row |= {column: found["r"], f"{column}_low": found["low"], f"{column}_high": found["high"]}
+            row[f"{column}_printed"] = getattr(printed, column)
+        row |= {"mse": compute_skill(fit(perturbed, [name, "architecture"]), others)["mse"], "mse_printed": printed.mse}
+        rows.append(row)
+        for column in ("bert_small", "roberta", "mse"):
+            if abs(row[column] - row[f"{column}_printed"]) > _NEAR:
+                wrong += (name, column) not in MISPRINTS
+                ours, theirs = row[column], row[f"{column}_printed"]
+                text = f"{name}, {column}: printed {theirs:.3f}, the authors' files give {ours:.3f}."
+                claims.append(Claim("misprint", text, "Table 2", ours, theirs))
+    cells = 3 * len(rows)
+    text = f"{cells - len(claims)} of the {cells} numbers come out of the authors' files within 0.001."
+    claims.insert(0, Claim.judge(not wrong, text, "Table 2"))
+    title = "Table 2: r of each measure with GLUE, and MSE on the others"
+    return Results([Table("table_2", title, pd.DataFrame(rows))], claims)
+
+
+def repeat_regressions(models: pd.DataFrame) -> Results:
+    """R² and MSE of regressions on each measure: alone, with architecture, squared, two together, with interaction."""
+    frame, guesses = fit_all(models, list(TABLE_2)), score_guesses(models)
+    plain = pd.DataFrame({"guess": guesses.keys(), "mse": guesses.values()})
+    tables = [
+        Table("regressions", "R² on the perturbed models and MSE on the 13 others", frame),
+        Table("guesses", "MSE of plain guesses of the 13 others", plain),
+        Table("residuals", "Residuals of the regressions on point patchiness (Fig. 4)", compute_residuals(models)),
+    ]
+    figures = [make_measures_figure(models, list(TABLE_2)), make_residuals_figure(tables[-1].frame)]
+    return Results(tables, [*_judge_patchiness(frame), _judge_skill(frame, guesses)], figures)
+
+
+def repeat_correlations(models: pd.DataFrame) -> Results:
+    """Fig. 8: Pearson's r between all measures over the perturbed models."""
+    perturbed, _ = split_models(models)
+    matrix = perturbed[list(TABLE_2)].corr().reset_index(names="measure")
+    title = "Pearson's r between the measures (Fig. 8)"
+    return Results([Table("correlations", title, matrix)], (), [make_matrix_figure(matrix)])
+
+
+def _judge_patchiness(frame: pd.DataFrame) -> list[Claim]:
+    """R² of the regressions on point patchiness (Fig. 4)."""
+    by = frame.set_index("regression")["r2"]
+    claims = []
+    for name, expected, printed in zip(
+        (PATCHINESS, f"{PATCHINESS} + architecture"), PATCHINESS_R2, ("0.3", "0.5"), strict=True
+    ):
+        ours = float(by[name])
+        text = f"R² of the regression on {name} is {ours:.3f}; printed {printed}."
+        claims.append(Claim.judge(abs(ours - expected) <= _NEAR, text, "Fig. 4", ours, expected))
+    return claims
+
+
+def _judge_skill(frame: pd.DataFrame, guesses: dict[str, float]) -> Claim:
+    """Whether the published regressions predict the 13 other models better than their mean."""
+    single = select_single(frame, TABLE_2)
+    best = single.iloc[int(single["mse"].to_numpy().argmin())]
+    patchiness = float(single.set_index("regression")["mse"][f"{PATCHINESS} + architecture"])
+    worse = int((single["mse"] > guesses["training mean"]).sum())
+    text = (
+        f"on the 13 other models {PATCHINESS} has an MSE of {patchiness:.3f}, worse than the training mean "
+        f"({guesses['training mean']:.3f}), as {worse} of {len(single)} measures are; the best, {best['regression']}, "
+        f"has {best['mse']:.3f}, worse than their own mean ({guesses['their own mean']:.3f})."
+    )
+    return Claim("contradicts", f"{text} No measure predicts them.", "Table 2", patchiness, guesses["training mean"])

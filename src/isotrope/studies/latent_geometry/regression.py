@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
 from isotrope.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Vector = NDArray[np.float64]
 
@@ -134,8 +132,6 @@ def fit_all(models: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     """R² on the perturbed models and MSE on the others, for each measure: alone, with architecture, with its square,
     and for some two of them together, without and with their product; what has too few models is left out.
     """
-    import pandas as pd
-
     perturbed, others = split_models(models)
     plans: dict[str, list[str]] = {}
     for name in measures:
@@ -155,6 +151,12 @@ def fit_all(models: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     return frame
 
 
+def select_single(fitted: pd.DataFrame, measures: Iterable[str]) -> pd.DataFrame:
+    """Select the regressions on one measure and the architecture; fitted: see `fit_all`."""
+    single: pd.DataFrame = fitted[fitted["regression"].isin([f"{name} + architecture" for name in measures])]
+    return single
+
+
 def score_guesses(models: pd.DataFrame) -> dict[str, float]:
     """MSE of plain guesses of the other models: the mean of the perturbed ones, and their own."""
     perturbed, others = split_models(models)
@@ -167,8 +169,6 @@ def score_guesses(models: pd.DataFrame) -> dict[str, float]:
 
 def compute_residuals(models: pd.DataFrame, measure: str = PATCHINESS) -> pd.DataFrame:
     """Residuals of the regressions on one measure without and with the architecture (Fig. 4)."""
-    import pandas as pd
-
     perturbed = split_models(models)[0].dropna(subset=[measure])
     columns: dict[str, Any] = {name: perturbed[name] for name in ("model", "architecture", "glue", measure)}
     for label, terms in (("alone", [measure]), ("architecture", [measure, "architecture"])):

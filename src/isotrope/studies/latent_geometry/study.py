@@ -1,4 +1,4 @@
-"""Whether the shape of a space foretells GLUE: the protocol of Marbut, Chandler and Wheeler."""
+"""Whether the geometry of a space predicts GLUE scores: the protocol of Marbut, Chandler and Wheeler."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import pandas as pd
 
 from isotrope.errors import InputError
-from isotrope.finetuning.glue import evaluate_glue, load_pretrained
+from isotrope.finetuning.glue import load_pretrained
 from isotrope.finetuning.settings import Training
-from isotrope.sources import EMBEDDED
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.models.load import Loaded
+from isotrope.studies.figures import make_figure
 from isotrope.studies.finetuning_plan import FineTuning
 from isotrope.studies.latent_geometry.changed_models import (
     CHECKPOINT,
@@ -29,25 +31,21 @@ from isotrope.studies.latent_geometry.changed_models import (
     match_checkpoints,
     sort_levels,
 )
-from isotrope.studies.latent_geometry.figures import make_sample_figure
+from isotrope.studies.latent_geometry.figures import draw_sample
 from isotrope.studies.latent_geometry.measures import CORPUS, MOST_ROWS, compute_measures, read_last_layer
 from isotrope.studies.latent_geometry.noise_results import compare_levels, compare_models
-from isotrope.studies.latent_geometry.published import TABLE_2
-from isotrope.studies.latent_geometry.published_models import (
+from isotrope.studies.latent_geometry.published import (
+    TABLE_2,
     read_models,
     repeat_correlations,
     repeat_regressions,
     repeat_table_2,
 )
-from isotrope.studies.options import CommonOptions, StudySettings, to_file_name
+from isotrope.studies.options import StudyOptions, to_model
 from isotrope.studies.representative_sample import SEQUENCES, TextSample, draw_samples, split_sequences
 from isotrope.studies.result import Claim, Study, Table
-from isotrope.studies.runner import Experiment, Results, load_part, run_study
+from isotrope.studies.runner import Results, load_part, run_study
 from isotrope.studies.transformer_block import count_blocks
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from typing_extensions import Unpack
 
 PAPER = "Marbut, Chandler and Wheeler, Exploring the Latent Geometry of Transformer Models (GLUE from geometry)"
 
@@ -66,7 +64,7 @@ DrawSamples: TypeAlias = Callable[[], list[TextSample]]
 class _Protocol:
     """What the experiments of one study share: options, samples of the text, models and fine-tuning."""
 
-    options: StudySettings
+    options: StudyOptions
     samples: DrawSamples
     load: Callable[[str], Loaded]
     foreign: str | None
@@ -96,7 +94,7 @@ def latent_geometry(
     epochs: int = Training.epochs,
     learning_rate: float = Training.learning_rate,
     max_length: int = Training.max_length,
-    **common: Unpack[CommonOptions],
+    **common: Any,
 ) -> Study:
     """Table 2 from the authors' files, and models with increasing noise: measured, fine-tuned and correlated.
 
@@ -112,35 +110,36 @@ def latent_geometry(
         epochs: the most epochs of fine-tuning.
         learning_rate: of fine-tuning.
         max_length: the most tokens of a text in fine-tuning.
-        common: the options of every study, see `isotrope.studies.options.Options`.
+        common: the options of every study, see `isotrope.studies.options.StudyOptions`.
 
     References:
         Marbut, Chandler and Wheeler, Exploring the Latent Geometry of Transformer Models.
     """
-    options = StudySettings(output=output, data=data, **common)
+    options = StudyOptions(output=output, data=data, tasks=tasks, **common)
     shares = sort_levels(levels if levels is not None else _QUICK_LEVELS if options.quick else LEVELS)
     if seeds < 1 or not shares:
         raise InputError(f"got {seeds} seeds and {len(shares)} levels, expected at least one of each.")
     folder = options.data_folder("latent_geometry")
+    training = Training(train_rows=train_rows, epochs=epochs, learning_rate=learning_rate, max_length=max_length)
     protocol = _Protocol(
         options,
         cache(partial(_draw_samples, options)),
-        lru_cache(maxsize=2)(lambda name: load_pretrained(None if name == EMBEDDED else name, device=options.device)),
+        lru_cache(maxsize=2)(lambda name: load_pretrained(to_model(name), device=options.device)),
         None if foreign is None else str(foreign),
-        FineTuning.from_options(options, tasks, train_rows, epochs, learning_rate, max_length),
+        FineTuning.plan(options, training),
     )
     numbers = range(options.seed, options.seed + (1 if options.quick else seeds))
     cases = _list_all_cases(protocol, shares, numbers)
     checkpoints = match_checkpoints(options.names, [str(other).rstrip("/") for other in others], protocol.load)
     cases |= {checkpoint: [Case(CHECKPOINT, math.nan, options.seed)] for checkpoint in checkpoints}
     kinds = {model: model for model in options.names} | checkpoints
-    experiments = [
-        Experiment("published table 2", lambda: repeat_table_2(read_models(folder))),
-        Experiment("published regressions", lambda: repeat_regressions(read_models(folder))),
-        Experiment("published correlations", lambda: repeat_correlations(read_models(folder))),
-        Experiment("sample", partial(_describe_samples, protocol.samples)),
-        *_list_experiments(protocol, cases, kinds),
-    ]
+    experiments: dict[str, Callable[[], Results]] = {
+        "published table 2": lambda: repeat_table_2(read_models(folder)),
+        "published regressions": lambda: repeat_regressions(read_models(folder)),
+        "published correlations": lambda: repeat_correlations(read_models(folder)),
+        "sample": partial(_describe_samples, protocol.samples),
+        **_list_experiments(protocol, cases, kinds),
+    }
     settings = {"levels": shares, "seeds": len(numbers), "foreign": protocol.foreign} | protocol.plan.settings()
     settings |= {"others": sorted(checkpoints)} if others else {}
     return run_study("latent-geometry", PAPER, experiments, options, settings, partial(_announce, protocol, cases))
@@ -157,22 +156,23 @@ def _list_all_cases(protocol: _Protocol, levels: Sequence[float], seeds: Sequenc
     return cases
 
 
-def _list_experiments(protocol: _Protocol, cases: dict[str, list[Case]], kinds: dict[str, str]) -> list[Experiment]:
+def _list_experiments(
+    protocol: _Protocol, cases: dict[str, list[Case]], kinds: dict[str, str]
+) -> dict[str, Callable[[], Results]]:
     """The experiments with our own models: each case measured and scored, then compared."""
-    experiments = []
-    for model, some in cases.items():
-        for case in some:
-            name = f"{model} {case.name}"
-            experiments.append(Experiment(name, partial(_measure_case, protocol, model, case)))
+    experiments: dict[str, Callable[[], Results]] = {}
+    for model, own in cases.items():
+        for case in own:
+            experiments[f"{model} {case.name}"] = partial(_measure_case, protocol, model, case)
             if protocol.scores(case):
-                experiments.append(Experiment(f"{name} glue", partial(_score_case, protocol, model, case)))
+                experiments[f"{model} {case.name} glue"] = partial(_score_case, protocol, model, case)
         if model in protocol.options.names:
-            experiments.append(Experiment(f"{model} noise", partial(_compare_levels, protocol, model, some)))
+            experiments[f"{model} noise"] = partial(_compare_levels, protocol, model, own)
     if protocol.plan.names:
-        experiments.append(Experiment("own models", partial(_compare_models, protocol, cases, kinds)))
+        experiments["own models"] = partial(_compare_models, protocol, cases, kinds)
     else:
         text = "no model was fine-tuned: there is no glue folder in the data, or no task was asked for."
-        experiments.append(Experiment("without scores", lambda: Results((), [Claim("note", text, "Table 2")])))
+        experiments["without scores"] = lambda: Results.note(text, "Table 2")
     return experiments
 
 
@@ -181,24 +181,22 @@ def _announce(protocol: _Protocol, cases: dict[str, list[Case]]) -> None:
     options = protocol.options
     most, rows = sum(map(len, cases.values())) / len(cases), _QUICK_ROWS if options.quick else MOST_ROWS
     options.announce(",".join(TABLE_2), most, sample=rows, layers="-1", text=protocol.samples()[0].texts)
-    times = {model: sum(map(protocol.scores, some)) for model, some in cases.items()}
-    protocol.plan.announce(options, protocol.load, times)
+    times = {model: sum(map(protocol.scores, own)) for model, own in cases.items()}
+    protocol.plan.announce(protocol.load, times)
 
 
-def _draw_samples(options: StudySettings) -> list[TextSample]:
+def _draw_samples(options: StudyOptions) -> list[TextSample]:
     """Draw ten samples of the sequences of the text; without a text, of WikiText-2 if the data has it."""
     root, text = options.data_root, options.text
     if text is None and root is not None and (Path(root) / CORPUS).is_file():
         text = Path(root) / CORPUS
-    every = split_sequences(one.text for one in open_corpus(text))
-    count = min(_QUICK_SEQUENCES if options.quick else SEQUENCES, len(every))
-    return draw_samples(every, count, seed=options.seed)
+    sequences = split_sequences(one.text for one in open_corpus(text))
+    count = min(_QUICK_SEQUENCES if options.quick else SEQUENCES, len(sequences))
+    return draw_samples(sequences, count, seed=options.seed)
 
 
 def _describe_samples(draw: DrawSamples) -> Results:
     """Fig. 2: how near ten samples are to the corpus."""
-    import pandas as pd
-
     samples = draw()
     count = len(samples[0].texts)
     rows = [{"words": s.words, "pairs": s.pairs, "lengths": s.lengths, "all": s.distance} for s in samples]
@@ -206,13 +204,15 @@ def _describe_samples(draw: DrawSamples) -> Results:
     text = f"the samples are of {count:,} sequences; the paper draws {SEQUENCES:,}."
     claims = [Claim("note", text, "Section 3.2")] if count != SEQUENCES else []
     frame = pd.DataFrame(rows)
-    return Results([Table("sample", title, frame)], claims, [make_sample_figure(frame)])
+    caption = (
+        "Distance of the frequencies of words, pairs of words and lengths in ten samples to those in all of the text."
+    )
+    figure = make_figure("sample", caption, partial(draw_sample, frame))
+    return Results([Table("sample", title, frame)], claims, [figure])
 
 
 def _measure_case(protocol: _Protocol, model: str, case: Case) -> Results:
     """One changed model: all measures of its last layer."""
-    import pandas as pd
-
     options, title = protocol.options, "One changed model: its measures"
     row: dict[str, Any] = {"model": model} | asdict(case)
     twin = replace(case, seed=options.seed)
@@ -230,26 +230,13 @@ def _measure_case(protocol: _Protocol, model: str, case: Case) -> Results:
 
 def _score_case(protocol: _Protocol, model: str, case: Case) -> Results:
     """One changed model fine-tuned on each task; finished tasks are kept, so that a stopped one goes on."""
-    import pandas as pd
-
-    options, name = protocol.options, f"{model} {case.name}"
-    how = asdict(protocol.plan.training) | {"seeds": 1, "seed": case.seed, "methods": ()}
-    folder = options.folder / "glue" / to_file_name(name)
-    scores: dict[str, float] = {}
-    claims = []
+    name, scores, claims = f"{model} {case.name}", dict[str, float](), []
+    how: dict[str, Any] = {"seeds": 1, "seed": case.seed, "methods": ()}
     for task in protocol.plan.names:
         try:
-            found = evaluate_glue(
-                model=protocol.change(model, case),
-                data=options.data_root,
-                tasks=[task],
-                output=folder,
-                resume=True,
-                progress=options.progress,
-                **how,
-            )
-            every = found.runs[0].scores.values()  # several of one task are averaged first
-            scores[task] = sum(math.nan if value is None else value for value in every) / len(every)
+            found = protocol.plan.evaluate(name, protocol.change(model, case), tasks=[task], **how)
+            values = found.runs[0].scores.values()  # several of one task are averaged first
+            scores[task] = sum(math.nan if value is None else value for value in values) / len(values)
         except InputError as error:  # so much noise that there is nothing to learn from
             scores[task] = math.nan
             claims.append(Claim("note", f"{name} could not be fine-tuned on {task}: {error}", "Fig. 1"))
@@ -258,29 +245,25 @@ def _score_case(protocol: _Protocol, model: str, case: Case) -> Results:
     return Results([Table("scores", f"{name}: scores on GLUE tasks and their mean", pd.DataFrame([row]))], claims)
 
 
-def _join_cases(protocol: _Protocol, model: str, some: Sequence[Case]) -> pd.DataFrame:
+def _join_cases(protocol: _Protocol, model: str, cases: Sequence[Case]) -> pd.DataFrame:
     """A row for each changed model of one: model, kind, level, seed, block, n, measures, scores and their mean."""
-    import pandas as pd
-
     parts = []
-    for case in some:
+    for case in cases:
         frame = load_part(protocol.options.folder, f"{model} {case.name}").tables[0].frame
         if protocol.scores(case):
             scores = load_part(protocol.options.folder, f"{model} {case.name} glue").tables[0].frame
             frame = pd.concat([frame, scores], axis=1)
         parts.append(frame)
-    every = pd.concat(parts, ignore_index=True)
-    numbers = [name for name in every if name in TABLE_2 or name == "glue" or str(name).startswith("score_")]
-    joined: pd.DataFrame = every.astype(dict.fromkeys(["level", *numbers], float))
+    frame = pd.concat(parts, ignore_index=True)
+    numbers = [name for name in frame if name in TABLE_2 or name == "glue" or str(name).startswith("score_")]
+    joined: pd.DataFrame = frame.astype(dict.fromkeys(["level", *numbers], float))
     return joined
 
 
-def _compare_levels(protocol: _Protocol, model: str, some: Sequence[Case]) -> Results:
-    return compare_levels(model, _join_cases(protocol, model, some))
+def _compare_levels(protocol: _Protocol, model: str, cases: Sequence[Case]) -> Results:
+    return compare_levels(model, _join_cases(protocol, model, cases))
 
 
 def _compare_models(protocol: _Protocol, cases: dict[str, list[Case]], kinds: dict[str, str]) -> Results:
-    import pandas as pd
-
-    every = [_join_cases(protocol, m, some).assign(architecture=kinds[m]) for m, some in cases.items()]
-    return compare_models(pd.concat(every, ignore_index=True))
+    models = [_join_cases(protocol, m, own).assign(architecture=kinds[m]) for m, own in cases.items()]
+    return compare_models(pd.concat(models, ignore_index=True))

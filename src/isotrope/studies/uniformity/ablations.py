@@ -1,30 +1,25 @@
-"""Ablations that Yan et al. 2022 mention in the text: other blocks, disabled parts, positions, time of SVD."""
+"""Ablations that Yan et al. 2022 mention in the text: other blocks, positions, time of SVD."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 from isotrope.errors import InputError
-from isotrope.evaluation.metrics import Correlation
-from isotrope.evaluation.pairs import read_sets
-from isotrope.evaluation.significance import compare
-from isotrope.evaluation.sts import cosines
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.text.encoder import Encoder
 from isotrope.studies.finetuning_plan import FineTuning
-from isotrope.studies.options import StudySettings
+from isotrope.studies.options import StudyOptions
 from isotrope.studies.result import Claim, Table
 from isotrope.studies.runner import Results
 from isotrope.studies.transformer_block import count_blocks
-from isotrope.studies.uniformity.disabled_parts import disable_parts
-from isotrope.studies.uniformity.figures import make_disabled_parts_figure
+from isotrope.studies.uniformity.sts import score_on_sts_b
 
 if TYPE_CHECKING:
     from isotrope.finetuning.tasks import TaskRows
@@ -36,51 +31,16 @@ _ALPHA, _TIMED = -0.5, 32
 #: Rows that a position's classifier is fitted to and scored on, at most, and its ridge as a share of the mean variance.
 _FITTED, _SCORED, _RIDGE = 1000, 500, 0.1
 
-#: Pairs and texts of a quick study.
-_QUICK_PAIRS, _QUICK_TEXTS = 300, 200
 
-_OF_PARTS = "rank_one_residual,token_uniformity,sequence_uniformity,sequence_spectral_median"
-
-#: What is switched off, by name.
-_PARTS: dict[str, dict[str, bool]] = {
-    "whole": {},
-    "no skip connections": {"skip": True},
-    "no MLP": {"mlp": True},
-    "attention alone": {"skip": True, "mlp": True},
-}
-
-
-def read_sts_b(options: StudySettings) -> tuple[list[str], NDArray[np.float64]]:
-    """Read the first and then the second sentences of STS-B, and the gold scores; fewer in a quick study."""
-    (found,) = read_sets(["sts-b"], options.data_root, "concatenated")
-    pairs = found.parts[0].pairs[: _QUICK_PAIRS if options.quick else None]
-    return [p.first for p in pairs] + [p.second for p in pairs], np.array([p.gold for p in pairs])
-
-
-def score_other_blocks(options: StudySettings, model: str) -> Results:
+def score_other_blocks(options: StudyOptions, model: str) -> Results:
     """Footnote 3 without training: STS-B by the last layer, with SoftDecay in each block in turn."""
-    import pandas as pd
-
-    import isotrope.nn as nn
-
-    sentences, gold = read_sts_b(options)
     encoder = Encoder(options.input(model, layers="-1", pooling="mean"))
-    network = encoder.loaded.model
-    systems = {"none": Correlation(cosines(encoder(sentences)), gold, "spearman")}
     try:
-        for block in range(count_blocks(encoder.loaded)):
-            nn.attach(network, _ALPHA, trainable=False, block=block)
-            systems[f"block {block}"] = Correlation(cosines(encoder(sentences)), gold, "spearman")
-            nn.detach(network)
+        rows, differences = score_on_sts_b(options, "softdecay", _attach_in_turn(encoder))
     except InputError as error:
-        return Results((), [Claim("note", str(error), "footnote 3")])
-    found = compare(systems, seed=options.seed, items="sts-b")
-    rows: list[dict[str, Any]] = [
-        {"softdecay": name, "spearman": 100 * score.value, "low": 100 * score.low, "high": 100 * score.high}
-        for name, score in found.scores.items()
-    ]
+        return Results.note(error, "footnote 3")
     for row in rows[1:]:
-        d = found.differences[row["softdecay"]]
+        d = differences[row["softdecay"]]
         row |= {"gain": 100 * d.value, "gain_low": 100 * d.low, "gain_high": 100 * d.high, "p": d.p}
     last, best = rows[-1], max(rows[1:], key=lambda row: row["spearman"])
     text = (
@@ -95,39 +55,19 @@ def score_other_blocks(options: StudySettings, model: str) -> Results:
     )
 
 
-def measure_without_parts(options: StudySettings, model: str) -> Results:
-    """Section 1, after Dong et al. 2021: how alike rows become without skip connections and MLPs."""
-    import pandas as pd
+def _attach_in_turn(encoder: Encoder) -> Iterator[tuple[str, Encoder]]:
+    """The encoder as it is, and with SoftDecay in each block in turn."""
+    import isotrope.nn as nn
 
-    reading = options.input(model)
-    loaded, rows = reading.load(), list[dict[str, Any]]()
-    texts = [text.text for text in islice(open_corpus(options.limited_text), _QUICK_TEXTS if options.quick else None)]
-    for name, off in _PARTS.items():
-        source = reading.over(open_corpus(texts), loaded)
-        try:
-            with disable_parts(loaded.model, **off):
-                findings = options.scan(f"{model} {name}", source, _OF_PARTS, checkpoints=False)
-        except InputError as error:
-            return Results((), [Claim("note", str(error), "Section 1")])
-        for layer in findings.layers:
-            by = {r.measure: r.value for r in findings.readings if r.layer == layer and r.group is None}
-            rows.append({"model": name, "layer": layer} | {measure: by[measure] for measure in _OF_PARTS.split(",")})
-    frame = pd.DataFrame(rows)
-    last = frame.groupby("model", sort=False).last()
-    whole, alone = (float(last.loc[name, "sequence_uniformity"]) for name in ("whole", "attention alone"))
-    residual = float(last.loc["attention alone", "rank_one_residual"])
-    text = (
-        f"the tokens of a sequence in the last layer of {model} have a mean cosine of {whole:.3f}, and {alone:.3f} by "
-        f"attention alone (rank-one residual {residual:.3g}); Dong et al.: attention alone goes to one row."
-    )
-    claim = Claim.judge(alone > max(whole, 0.9), text, "Section 1", alone, 1.0)
-    title = f"Uniformity by layer of {model}, whole and with parts of its blocks switched off"
-    return Results([Table("parts_off", title, frame)], [claim], [make_disabled_parts_figure(frame)])
+    yield "none", encoder
+    for block in range(count_blocks(encoder.loaded)):
+        nn.attach(encoder.loaded.model, _ALPHA, trainable=False, block=block)
+        yield f"block {block}", encoder
+        nn.detach(encoder.loaded.model)
 
 
-def time_svd(options: StudySettings, model: str) -> Results:
+def time_svd(options: StudyOptions, model: str) -> Results:
     """Footnote 2: seconds of the model's forward pass, of an SVD of its last states, and of the SoftDecay layer."""
-    import pandas as pd
     import torch
 
     import isotrope.nn as nn
@@ -168,10 +108,8 @@ def _time_median(step: Callable[[], Any]) -> float:
     return statistics.median(times)
 
 
-def score_positions(options: StudySettings, plan: FineTuning, model: str) -> Results:
+def score_positions(options: StudyOptions, model: str, plan: FineTuning) -> Results:
     """After PoWER-BERT (Goyal et al. 2020): a linear classifier on the last row at one position or another."""
-    import pandas as pd
-
     loaded, rows = options.input(model).load(), []
     for data in plan.data:
         if data.task.classes < 2:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from isotrope.errors import InputError
+from isotrope.sources.corpora.corpus import open_corpus
+from isotrope.studies.figures import make_layer_figure
+from isotrope.studies.options import StudyOptions, iterate_layers
+from isotrope.studies.result import Claim, Table
+from isotrope.studies.runner import Results
 from isotrope.studies.transformer_block import find_blocks
 
 
@@ -30,6 +38,51 @@ _KINDS = (
     _Names("self_attn.o_proj", "post_attention_layernorm", False, "mlp"),
     _Names("attn.c_proj", "ln_2", False, "mlp"),
 )
+
+
+_MEASURES = "rank_one_residual,token_uniformity,sequence_uniformity,sequence_spectral_median"
+
+#: What is switched off, by name.
+_PARTS: dict[str, dict[str, bool]] = {
+    "whole": {},
+    "no skip connections": {"skip": True},
+    "no MLP": {"mlp": True},
+    "attention alone": {"skip": True, "mlp": True},
+}
+
+#: Texts of a quick study.
+_QUICK_TEXTS = 200
+
+
+def measure_without_parts(options: StudyOptions, model: str) -> Results:
+    """Section 1, after Dong et al. 2021: how alike rows become without skip connections and MLPs."""
+    reading = options.input(model)
+    loaded, rows = reading.load(), list[dict[str, Any]]()
+    texts = [text.text for text in islice(open_corpus(options.limited_text), _QUICK_TEXTS if options.quick else None)]
+    for name, off in _PARTS.items():
+        source = reading.over(open_corpus(texts), loaded)
+        try:
+            with disable_parts(loaded.model, **off):
+                findings = options.scan(f"{model} {name}", source, _MEASURES, checkpoints=False)
+        except InputError as error:
+            return Results.note(error, "Section 1")
+        for layer, by in iterate_layers(findings):
+            rows.append(
+                {"model": name, "layer": layer} | {measure: by[measure].value for measure in _MEASURES.split(",")}
+            )
+    frame = pd.DataFrame(rows)
+    last = frame.groupby("model", sort=False).last()
+    whole, alone = (float(last.loc[name, "sequence_uniformity"]) for name in ("whole", "attention alone"))
+    residual = float(last.loc["attention alone", "rank_one_residual"])
+    text = (
+        f"the tokens of a sequence in the last layer of {model} have a mean cosine of {whole:.3f}, and {alone:.3f} by "
+        f"attention alone (rank-one residual {residual:.3g}); Dong et al.: attention alone goes to one row."
+    )
+    claim = Claim.judge(alone > max(whole, 0.9), text, "Section 1", alone, 1.0)
+    title = f"Uniformity by layer of {model}, whole and with parts of its blocks switched off"
+    caption = "Rank-one residual by layer, of the whole model, and without skip connections, MLPs, or both."
+    figure = make_layer_figure("parts_off", caption, frame, "model", "rank_one_residual", "rank-one residual")
+    return Results([Table("parts_off", title, frame)], [claim], [figure])
 
 
 @contextmanager

@@ -6,15 +6,47 @@ import itertools
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from isotrope.compute.threads import limit_threads
+from isotrope.runs.saved_statistics import saved_summary
 from isotrope.statistics import Sample
+from isotrope.studies.figures import make_layer_figure
+from isotrope.studies.options import StudyOptions
+from isotrope.studies.result import Claim, Table
+from isotrope.studies.runner import Results
 
 #: Directions kept, as shares of a sequence's rows, besides one.
 _SHARES = (0.25, 0.5)
 
 #: Sequences of a layer that are looked at, at most.
 _SEQUENCES = 200
+
+#: Rounding of a bound that is met exactly.
+_EXACT = 1 + 1e-6
+
+
+def measure_bound(options: StudyOptions, model: str, measures: str) -> Results:
+    """The theorem's bound, with its measured slack, by layer; measures: those of the scan of the layers."""
+    findings = options.scan(model, options.source(model), measures)
+    rows = []
+    for layer in findings.layers:
+        sample = saved_summary(options.run_folder(model), layer).sample
+        assert sample is not None
+        rows += [{"layer": layer} | row for row in compute_rank_bound(sample)]
+    frame = pd.DataFrame(rows)
+    title = f"Furthest token from the top k directions of its sequence, and σ of the next, by layer, {model}"
+    caption = (
+        "Share of the theorem's bound that is slack, by layer, for one, a quarter and half of the directions kept."
+    )
+    figure = make_layer_figure("bound", caption, frame, "directions", "slack", "slack of the bound")
+    worst, low, high = frame["tightest"].max(), frame["slack"].min(), frame["slack"].max()
+    text = (
+        f"the furthest token reaches {worst:.3f} of the theorem's bound; on average over sequences "
+        f"{low:.0%} to {high:.0%} of the bound are slack."
+    )
+    claim = Claim.judge(worst <= _EXACT, text, "Theorem", float(worst), 1.0)
+    return Results([Table("bound", title, frame)], [claim], [figure])
 
 
 def compute_rank_bound(sample: Sample, most: int = _SEQUENCES) -> list[dict[str, Any]]:

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
+from isotrope.drawing.style import COLOURS, PAGE
 from isotrope.errors import InputError, MissingExtra
-from isotrope.evaluation.metrics import Correlation
-from isotrope.evaluation.significance import compare
-from isotrope.evaluation.sts import cosines
-from isotrope.finetuning.glue import evaluate_glue
-from isotrope.finetuning.result import GlueEvaluation
 from isotrope.finetuning.settings import ALPHAS, METHODS, Training
-from isotrope.sources import EMBEDDED
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.text.encoder import Encoder
-from isotrope.studies.claims import judge_gain
+from isotrope.studies.figures import make_figure
 from isotrope.studies.finetuning_plan import FineTuning
-from isotrope.studies.options import StudySettings, to_file_name
+from isotrope.studies.options import StudyOptions, to_model
 from isotrope.studies.representative_sample import split_sequences
-from isotrope.studies.result import Claim, Table
+from isotrope.studies.result import Claim, Table, judge_gain, rank_correlation
 from isotrope.studies.runner import Results
 from isotrope.studies.transformer_block import count_blocks
-from isotrope.studies.uniformity.ablations import read_sts_b
-from isotrope.studies.uniformity.claims import judge_glue, judge_sizes
-from isotrope.studies.uniformity.figures import make_glue_figure, make_sizes_figure
 from isotrope.studies.uniformity.published import SETS, TABLE_5, find_glue_score
+from isotrope.studies.uniformity.sts import draw_scores, score_on_sts_b
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: What a study compares, and a quick one: the α's that SoftDecay begins with are the paper's, or the middle one.
 _METHODS, _QUICK_METHODS = [name for name in METHODS if name != "base"], ["softdecay"]
@@ -43,123 +39,122 @@ _ALPHA, _SENTENCES, _QUICK_SENTENCES = -0.5, 100_000, 300
 _PLAIN, _WITH = "simcse", "simcse+softdecay"
 
 
-def count_runs(options: StudySettings) -> int:
+def count_runs(options: StudyOptions) -> int:
     """How many models each seed trains on a task."""
     methods, alphas = (_QUICK_METHODS, _QUICK_ALPHAS) if options.quick else (_METHODS, ALPHAS)
     return 1 + sum(len(alphas) if METHODS[name].softdecay else 1 for name in methods)
 
 
-def compare_methods(options: StudySettings, plan: FineTuning, seeds: int, model: str) -> Results:
+def compare_methods(options: StudyOptions, model: str, plan: FineTuning, seeds: int) -> Results:
     """Tables 2 and 6: all methods on all tasks over seeds, with the printed numbers."""
-    quick = options.quick
-    found = _evaluate(
-        options,
-        plan,
-        model,
-        "methods",
-        methods=_QUICK_METHODS if quick else _METHODS,
-        alphas=_QUICK_ALPHAS if quick else ALPHAS,
-        seeds=1 if quick else seeds,
-    )
+    how: dict[str, Any] = {"methods": _METHODS, "alphas": ALPHAS, "seeds": seeds}
+    if options.quick:
+        how = {"methods": _QUICK_METHODS, "alphas": _QUICK_ALPHAS, "seeds": 1}
+    found = plan.evaluate(f"{model} methods", to_model(model), **how)
     scores = found.to_frame()
     scores["printed"] = [
         find_glue_score(model, *row) for row in zip(scores["task"], scores["metric"], scores["method"], strict=True)
     ]
     differences = found.to_frame("differences")
+    kept, spectra = scores.drop(columns=["seeds", "values"]), found.to_frame("spectra")
     tables = [
-        Table(
-            "scores",
-            f"Scores × 100 on GLUE's validation rows over seeds, {model}",
-            scores.drop(columns=["seeds", "values"]),
-        ),
+        Table("scores", f"Scores × 100 on GLUE's validation rows over seeds, {model}", kept),
         Table("differences", f"Points that methods gain, with intervals and p-values, {model}", differences),
         Table("alphas", f"Where α of SoftDecay goes in training, {model}", found.to_frame("alphas")),
-        Table(
-            "spectra",
-            f"CDF of singular values of sequences before and after training, {model}",
-            found.to_frame("spectra"),
-        ),
+        Table("spectra", f"CDF of singular values of sequences before and after training, {model}", spectra),
     ]
-    return Results(tables, judge_glue(model, differences), [make_glue_figure(scores)])
+    caption = "Scores × 100 by task and method, with 95 % intervals over seeds (Tables 2 and 6)."
+    lines = scores.assign(line=scores["task"] + " " + scores["metric"])
+    draw = partial(draw_scores, lines, "line", "method", "mean")
+    figure = make_figure("glue", caption, draw, width=PAGE, height=2.6)
+    return Results(tables, _judge_glue(model, differences), [figure])
 
 
-def _evaluate(options: StudySettings, plan: FineTuning, model: str, what: str, **more: Any) -> GlueEvaluation:
-    given = asdict(plan.training) | {"seed": options.seed} | more
-    return evaluate_glue(
-        model=None if model == EMBEDDED else model,
-        data=options.data_root,
-        tasks=plan.names,
-        output=options.folder / "glue" / to_file_name(f"{model} {what}"),
-        resume=True,
-        device=options.device,
-        progress=options.progress,
-        **given,
-    )
+def _judge_glue(model: str, differences: pd.DataFrame) -> list[Claim]:
+    """Whether SoftDecay gains in fine-tuning (Table 2)."""
+    claims = []
+    first = differences[(differences["against"] == "base") & differences["method"].str.startswith("softdecay")]
+    for (task, metric), rows in first.groupby(["task", "metric"], sort=False):
+        row = rows.iloc[0]
+        spread = f"({row['low']:+.2f} to {row['high']:+.2f})" if row["n"] > 1 else "(no interval)"
+        text = (
+            f"{row['method']} changes {model} on {task}, {metric}, by {row['difference']:+.2f} points {spread}, seeds: "
+            f"{row['n']}; the paper: gains, most of them on small sets."
+        )
+        claims.append(Claim(judge_gain(row["low"], row["high"]), text, "Table 2", float(row["difference"])))
+    return claims
 
 
-def compare_blocks(options: StudySettings, plan: FineTuning, model: str) -> Results:
+def compare_blocks(options: StudyOptions, model: str, plan: FineTuning) -> Results:
     """Footnote 3: SoftDecay in each block in turn, in training, one seed and one α."""
-    import pandas as pd
-
     count, rows = count_blocks(options.input(model).load()), []
     for block in range(count):
         more = {"methods": ["softdecay"], "alphas": _QUICK_ALPHAS, "seeds": 1, "softdecay_block": block}
-        for score in _evaluate(options, plan, model, f"block {block}", **more).scores:
-            rows.append(
-                {
-                    "block": block,
-                    "task": score.task,
-                    "metric": score.metric,
-                    "method": score.method,
-                    "score": score.mean,
-                }
-            )
+        for score in plan.evaluate(f"{model} block {block}", to_model(model), **more).scores:
+            row = {"block": block, "task": score.task, "metric": score.metric, "method": score.method}
+            rows.append(row | {"score": score.mean})
     frame = pd.DataFrame(rows)
     title = f"Scores × 100 with SoftDecay in one block or another, one seed, {model}"
     text = f"with one seed a difference between blocks of {model} is no proof; the paper saw none that was significant."
     return Results([Table("blocks", title, frame)], [Claim("note", text, "footnote 3")])
 
 
-def compare_sizes(options: StudySettings, plan: FineTuning, model: str) -> Results:
+def compare_sizes(options: StudyOptions, model: str, plan: FineTuning) -> Results:
     """Section 5.2 and Fig. 8: whether more training rows make rows of a sequence more alike (a smaller ΔL)."""
-    import pandas as pd
-
     rows = []
     for share in _QUICK_SHARES if options.quick else _SHARES:
         for data in plan.data:
             whole = min(len(data.train), plan.training.train_rows or len(data.train))
             count = max(3, round(share * whole))
-            one = FineTuning([data], plan.training)
-            found = _evaluate(options, one, model, f"{count} rows", methods=(), seeds=1, train_rows=count)
+            how: dict[str, Any] = {"tasks": [data.task.name], "methods": (), "seeds": 1, "train_rows": count}
+            found = plan.evaluate(f"{model} {count} rows", to_model(model), **how)
             (run,) = [run for run in found.runs if run.task == data.task.name]
             reach = {f"reach {when}": run.spectra[when]["reach"] for when in ("pretrained", "trained")}
             score = next(score.mean for score in found.scores if score.task == data.task.name)
             rows.append({"task": data.task.name, "rows": count, "score": score} | reach)
     frame = pd.DataFrame(rows)
     title = f"ΔL (σ/σ₁ below which four fifths of the singular values lie) after training on so many rows, {model}"
-    return Results([Table("sizes", title, frame)], judge_sizes(model, frame), [make_sizes_figure(frame)])
+    caption = "ΔL after training by number of training rows, dashed before training."
+    figure = make_figure("sizes", caption, partial(_draw_sizes, frame))
+    return Results([Table("sizes", title, frame)], _judge_sizes(model, frame), [figure])
 
 
-def score_contrastive(options: StudySettings, model: str) -> Results:
+def _judge_sizes(model: str, frame: pd.DataFrame) -> list[Claim]:
+    """Whether more training rows make the rows of a sequence more alike (Section 5.2)."""
+    claims = []
+    for task, rows in frame.groupby("task", sort=False):
+        first, last = rows.iloc[0], rows.iloc[-1]
+        falls = bool(last["reach trained"] < first["reach trained"])
+        rho = rank_correlation(rows["rows"], rows["reach trained"])
+        text = (
+            f"ΔL of {model} after training on {task} is {first['reach trained']:.3f} with {first['rows']:,} rows and "
+            f"{last['reach trained']:.3f} with {last['rows']:,}; the paper: more training rows, more alike."
+        )
+        claims.append(Claim.judge(falls, text, "Section 5.2", rho, -1.0))
+    return claims
+
+
+def _draw_sizes(frame: pd.DataFrame, figure: Figure) -> None:
+    axes = figure.subplots()
+    for (task, rows), colour in zip(frame.groupby("task", sort=False), COLOURS, strict=False):
+        axes.plot(rows["rows"], rows["reach trained"].astype(float), marker="o", color=colour, label=str(task))
+        axes.axhline(float(rows["reach pretrained"].iloc[0]), color=colour, linestyle="--", linewidth=0.8)
+    axes.set_xscale("log")
+    axes.set_xlabel("training rows")
+    axes.set_ylabel("ΔL")
+    axes.legend()
+
+
+def score_contrastive(options: StudyOptions, model: str) -> Results:
     """Spearman on STS-B of the model as it is, after SimCSE on the text's sentences, and the same with SoftDecay."""
-    import pandas as pd
-
-    every = split_sequences(text.text for text in open_corpus(options.limited_text))
-    sentences = every[: _QUICK_SENTENCES if options.quick else _SENTENCES]
-    pairs, gold = read_sts_b(options)
+    sequences = split_sequences(text.text for text in open_corpus(options.limited_text))
+    sentences = sequences[: _QUICK_SENTENCES if options.quick else _SENTENCES]
+    encoders = ((name, _train_encoder(options, model, name, sentences)) for name in (_PLAIN, "none", _WITH))
     try:
-        scored = {
-            name: Correlation(cosines(_train_encoder(options, model, name, sentences)(pairs)), gold, "spearman")
-            for name in (_PLAIN, "none", _WITH)
-        }
+        rows, differences = score_on_sts_b(options, "method", encoders)
     except (InputError, MissingExtra) as error:
-        return Results((), [Claim("note", f"{model} was not trained by SimCSE: {error}", "Table 5")])
-    found = compare(scored, seed=options.seed, items="sts-b")
-    rows = [
-        {"method": name, "spearman": 100 * score.value, "low": 100 * score.low, "high": 100 * score.high}
-        for name, score in found.scores.items()
-    ]
-    d = found.differences[_WITH]
+        return Results.note(f"{model} was not trained by SimCSE: {error}", "Table 5")
+    d = differences[_WITH]
     first, second = (TABLE_5["wikipedia"][name][SETS.index("sts-b")] for name in (_PLAIN, _WITH))
     text = (
         f"SoftDecay changes {model} trained by SimCSE on {len(sentences):,} sentences by {100 * d.value:+.2f} points "
@@ -171,7 +166,7 @@ def score_contrastive(options: StudySettings, model: str) -> Results:
     return Results([Table("contrastive", title, pd.DataFrame(rows))], [claim])
 
 
-def _train_encoder(options: StudySettings, model: str, method: str, sentences: list[str]) -> Encoder:
+def _train_encoder(options: StudyOptions, model: str, method: str, sentences: list[str]) -> Encoder:
     """The model as an encoder, after SimCSE where the method says so."""
     encoder = Encoder(options.input(model, layers="-1", pooling="mean"))
     if method == "none":

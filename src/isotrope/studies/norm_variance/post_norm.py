@@ -1,0 +1,173 @@
+"""The post-LN argument: which norm gives the rows of a layer, and the squared lengths it predicts (Appendix I)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from isotrope.drawing.style import COLOURS, GREY
+from isotrope.errors import InputError
+from isotrope.layers import Layer
+from isotrope.measures.norm_variance import regression
+from isotrope.sources.corpora.corpus import Text
+from isotrope.sources.models.hidden_states import compute_hidden_states
+from isotrope.sources.models.load import Loaded
+from isotrope.sources.text.tokenize import encode, pad_texts
+from isotrope.statistics.token_tables import FEWEST
+from isotrope.studies.figures import make_figure
+from isotrope.studies.norm_variance.token_types import compute_trade_off, is_in_window, scan_tokens
+from isotrope.studies.options import StudyOptions
+from isotrope.studies.result import Claim, Table
+from isotrope.studies.runner import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_PROBE = "A norm gives what it gives."
+
+#: Occurrences that types must have for the C.V. by their number.
+_COUNTS = (10, 20, 50, 100, 200, 500)
+
+
+class LayerNorm(NamedTuple):
+    """‖γ‖², ‖β‖² and βᵀγ of the norm that gives a layer's rows."""
+
+    gamma_square: float
+    beta_square: float
+    beta_gamma: float
+
+    @property
+    def predicted(self) -> float:
+        """‖γ‖² + ‖β‖², the squared length of rows whose coordinates have mean 0 and variance 1 before γ and β."""
+        return self.gamma_square + self.beta_square
+
+    def variation(self, fewest: int) -> float:
+        """What the C.V. of Q over types of at least so many occurrences is of the order of."""
+        return abs(self.gamma_square + self.beta_gamma) / self.predicted / math.sqrt(fewest)
+
+
+def find_layer_norms(loaded: Loaded) -> dict[Layer, LayerNorm]:
+    """The norm of each layer whose rows are a norm's output: all of a post-LN model, the last of a pre-LN one.
+
+    Yamagiwa and Shimodaira 2024, Appendix I.
+    """
+    import torch
+
+    outputs: list[tuple[Any, Any]] = []
+    norms = [m for m in loaded.model.modules() if "norm" in type(m).__name__.lower() and hasattr(m, "weight")]
+    hooks = [m.register_forward_hook(lambda module, _, out: outputs.append((module, out))) for m in norms]
+    try:
+        ids, mask = pad_texts(encode(loaded, [Text(0, _PROBE)], 64), loaded.pad)
+        encoder, decoder = compute_hidden_states(loaded, ids, mask)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    found: dict[Layer, LayerNorm] = {}
+    for layer, state in enumerate((*encoder, *decoder)):
+        for module, out in outputs:
+            if isinstance(out, torch.Tensor) and out.shape == state.shape and torch.equal(out, state):
+                found[layer] = _describe_norm(module)
+    return found
+
+
+def _describe_norm(module: Any) -> LayerNorm:
+    gamma = module.weight.detach().double().cpu().numpy()
+    bias = getattr(module, "bias", None)
+    beta = np.zeros_like(gamma) if bias is None else bias.detach().double().cpu().numpy()
+    return LayerNorm(float(gamma @ gamma), float(beta @ beta), float(beta @ gamma))
+
+
+def measure_post_norm(options: StudyOptions, model: str) -> Results:
+    """Appendix I: Q against ‖γ‖² + ‖β‖², and whether its C.V. falls with 1/√n₀."""
+    findings = scan_tokens(options, model)
+    norms = find_layer_norms(options.input(model).load())
+    frame = pd.DataFrame(_list_variations(findings.tables["tokens"], findings.layers, norms))
+    title = f"Q, ‖γ‖² + ‖β‖² and the C.V. of Q over types of n₀ or more, {model}"
+    caption = "C.V. of Q over types of n₀ occurrences or more, by layer; dashed: what falls with 1/√n₀ (Appendix I)."
+    figure = make_figure("post_norm", caption, partial(_draw_post_norm, frame))
+    return Results([Table("post_norm", title, frame)], _judge_post_norm(frame), [figure])
+
+
+def _list_variations(
+    tokens: pd.DataFrame, layers: Sequence[Layer], norms: Mapping[Layer, LayerNorm]
+) -> list[dict[str, Any]]:
+    """List mean Q, its prediction by the norm of the layer, and C.V. of Q over types of n₀ occurrences or more."""
+    rows = []
+    for layer in layers:
+        types = tokens[tokens["layer"] == str(layer)]
+        q = types[is_in_window(types)]["Q"].to_numpy()
+        norm = norms.get(layer, LayerNorm(math.nan, math.nan, math.nan))
+        row: dict[str, Any] = {
+            "layer": layer,
+            "gamma²": norm.gamma_square,
+            "beta²": norm.beta_square,
+            "predicted Q": norm.predicted,
+            "mean Q": float(q.mean()) if len(q) else math.nan,
+            "bound at 10": norm.variation(FEWEST),
+        }
+        variations = {count: compute_trade_off(types[types["n"] >= count])["cv"] for count in _COUNTS}
+        row |= {f"cv {count}": value for count, value in variations.items()}
+        rows.append(row | {"exponent": _fit_exponent(variations)})
+    return rows
+
+
+def _fit_exponent(variations: Mapping[int, float]) -> float:
+    """How the C.V. falls with n₀: −0.5 if it is all sampling."""
+    usable = {count: cv for count, cv in variations.items() if cv > 0}
+    if len(usable) < 3:
+        return math.nan
+    return regression(np.log(np.array(list(usable), dtype=float)), np.log(np.array(list(usable.values())))).slope
+
+
+def _judge_post_norm(frame: pd.DataFrame) -> list[Claim]:
+    """Whether Q is the squared length that the norm of a layer gives, and how its C.V. falls (Appendix I)."""
+    covered = frame[frame["predicted Q"].notna()]
+    where = "Appendix I"
+    if not len(covered):
+        text = "no layer's rows come out of a norm, so that the post-LN argument does not apply."
+        return [Claim("note", text, where)]
+    ratio = covered["mean Q"] / covered["predicted Q"]
+    far = float((ratio - 1).abs().max())
+    what = (
+        f"Q is {ratio.min():.3f} to {ratio.max():.3f} times ‖γ‖² + ‖β‖² in the {len(covered)} layers that a norm closes"
+    )
+    exponents = covered["exponent"].dropna()
+    claims = [Claim.judge(far < 0.05, f"{what}; the paper expects about 1.", where, far, 0.0)]
+    if len(exponents):
+        mean = float(exponents.mean())
+        falls = -0.65 < mean < -0.35
+        text = (
+            f"the C.V. of Q over types of n₀ occurrences or more goes with n₀ to the power {mean:.2f} on average over "
+            f"these layers; the paper's bound falls with −0.5."
+        )
+        claims.append(Claim.judge(falls, text, where, mean, -0.5))
+    return claims
+
+
+def _draw_post_norm(frame: pd.DataFrame, figure: Figure) -> None:
+    from matplotlib.ticker import LogLocator
+
+    columns = [name for name in frame if str(name).startswith("cv ")]
+    if not (frame[columns] > 0).to_numpy().any():
+        raise InputError("fewer than three types occur often enough, so that there is no C.V. to draw")
+    axes = figure.subplots()
+    counts = [int(str(name).removeprefix("cv ")) for name in columns]
+    for number, row in enumerate(frame.to_dict("records")):
+        values = [row[name] for name in columns]
+        axes.plot(counts, values, marker=".", color=COLOURS[number % len(COLOURS)], label=str(row["layer"]))
+    first = float(frame[columns[0]].median())
+    axes.plot(counts, [first * (counts[0] / n) ** 0.5 for n in counts], color=GREY, linestyle="--")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter("")
+    axes.set_xlabel("n₀")
+    axes.set_ylabel("C.V. of Q")
+    figure.legend(title="layer", loc="outside right upper", ncols=1 + len(frame) // 13)
