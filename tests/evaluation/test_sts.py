@@ -18,7 +18,7 @@ from isotrope.evaluation.result import StsEvaluation
 from isotrope.evaluation.sts import cosines, evaluate_sts
 from isotrope.repairs import AllButTheTop, Centering, Repair, SoftDecay
 from isotrope.sources.input import Input
-from isotrope.sources.text.encoder import encode
+from isotrope.sources.text.encoder import Encoder
 from testkit.models import texts
 
 Write = Callable[..., Path]
@@ -56,7 +56,7 @@ def test_concatenated(bert: Path, sets: Path, repair: Repair | None) -> None:
     name = "none" if repair is None else repr(repair)
     expected = {}
     for one in read_sets(None, sets, "concatenated"):
-        rows = encode(one.sentences, Input(model=bert)).astype(np.float64)
+        rows = Encoder(Input(model=bert))(one.sentences).astype(np.float64)
         rows = rows if repair is None else repair.fit(rows).transform(rows)
         expected[one.name] = by_hand(rows, one.parts[0], 0, len(one.parts[0]))
         assert score(found, one.name, name) == pytest.approx(expected[one.name], abs=1e-3)
@@ -71,7 +71,7 @@ def test_paper_fits_on_the_year_and_takes_the_mean_over_subsets(bert: Path, sets
         model=bert, data=sets, sets=["sts12"], repairs=["all-but-the-top:directions=2"], protocol="paper"
     )
     (year,) = read_sets(["sts12"], sets, "paper")
-    rows = encode(year.sentences, Input(model=bert, pooling="mean:1+-1")).astype(np.float64)
+    rows = Encoder(Input(model=bert, pooling="mean:1+-1"))(year.sentences).astype(np.float64)
     for name, images in (
         ("none", rows),
         ("all-but-the-top:directions=2", AllButTheTop(2).fit_transform(rows)),
@@ -89,15 +89,15 @@ def test_fitted_on_other_text(bert: Path, sets: Path, tmp_path: Path) -> None:
     other = texts(60, seed=5)
     path = tmp_path / "other.txt"
     path.write_text("\n".join(other))
-    Centering().fit(encode(other, Input(model=bert))).save(tmp_path / "saved")
+    Centering().fit(Encoder(Input(model=bert))(other)).save(tmp_path / "saved")
     found = evaluate_sts(
         model=bert, data=sets, sets=["sts-b"], repairs=["centering", tmp_path / "saved"], fit_text=path
     )
     fitted_on = {s.repair: s.fitted_on for s in found.scores}
     assert fitted_on == {"none": None, "centering": str(path), str(tmp_path / "saved"): "as saved"}
-    mean = encode(other, Input(model=bert)).mean(axis=0)
+    mean = Encoder(Input(model=bert))(other).mean(axis=0)
     (one,) = read_sets(["sts-b"], sets, "concatenated")
-    rows = encode(one.sentences, Input(model=bert)) - mean
+    rows = Encoder(Input(model=bert))(one.sentences) - mean
     expected = by_hand(rows.astype(np.float64), one.parts[0], 0, 40)
     assert score(found, "sts-b", "centering") == pytest.approx(expected, abs=1e-2)
     assert score(found, "sts-b", str(tmp_path / "saved")) == pytest.approx(expected, abs=1e-2)

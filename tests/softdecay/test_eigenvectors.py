@@ -9,7 +9,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from isotrope.softdecay.eigenvectors import eigh
+from isotrope.softdecay.spectral import eigh
 
 
 def grams() -> torch.Tensor:

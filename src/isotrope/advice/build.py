@@ -10,7 +10,7 @@ from isotrope.advice.advise import advise
 from isotrope.advice.candidate import EVERYDAY
 from isotrope.errors import InputError
 from isotrope.sources.corpora.corpus import open_corpus
-from isotrope.sources.models.onnx_layers import refuse_graph
+from isotrope.sources.models.onnx import check_has_weights
 
 
 def build(
@@ -44,7 +44,7 @@ def build(
 
     if text is None:
         raise InputError("got no text, and the advice needs one; give a text of the kind that will be embedded.")
-    refuse_graph(model, "an embedder")
+    check_has_weights(model, "an embedder")
     check_model_folder(Path(folder).absolute(), overwrite)
     asked["pooling"] = asked.get("pooling") or "mean"  # an embedder is made from layers, whatever the model is
     advice = advise(model=model, text=text, **asked)

@@ -56,9 +56,7 @@ def compare(
             "after": after,
             "alignments": [{"run": run, **asdict(x)} for run, x in zip(after, alignments, strict=True)],
             "changes": [
-                {"run": run, **c.describe()}
-                for run, changes in zip(after, selected, strict=True)
-                for c in changes
+                {"run": run, **c.describe()} for run, changes in zip(after, selected, strict=True) for c in changes
             ],
         }
         print_json(document)

@@ -14,8 +14,9 @@ from isotrope.finetuning.runs import GlueRun, check_settings, prepare_folder, re
 from isotrope.finetuning.settings import ALPHAS, Method, Training, parse_methods
 from isotrope.finetuning.tasks import TaskData, find_glue_folder, read_task, read_tasks
 from isotrope.pipeline import Progress
+from isotrope.sources.models.environment import check_packages
 from isotrope.sources.models.load import Loaded, load
-from isotrope.sources.models.onnx_layers import refuse_graph
+from isotrope.sources.models.onnx import check_has_weights
 from isotrope.storage.files import write_frame, write_text
 from isotrope.storage.locks import hold_lock
 from isotrope.storage.provenance import describe_provenance, record_start
@@ -72,7 +73,7 @@ def evaluate_glue(
     References:
         Yan et al. 2022, Tables 2, 3, 5 and 6
     """
-    started, told = record_start(), progress or (lambda *_: None)
+    started, report = record_start(), progress or (lambda *_: None)
     training = Training(
         epochs=epochs,
         batch_size=batch_size,
@@ -85,20 +86,20 @@ def evaluate_glue(
     if seeds < 1 or not 0 <= seed < 2**31 - seeds:
         raise InputError(f"got {seeds} seeds from {seed} on, expected at least one, and numbers below {2**31 - 1:,}.")
     parsed = parse_methods(methods, alphas, softdecay_block)
-    told("reading the tasks", 0, None)
+    report("reading the tasks", 0, None)
     found = read_tasks(tasks, data)
     pairs = _find_pairs(found, data) if any(method.first == "sbert" for method in parsed) else None
     plan = _TrainingPlan(found, parsed, range(seed, seed + seeds), training, pairs)
     folder = None if output is None else Path(output)
     with nullcontext() if folder is None else hold_lock(folder):
         earlier = [] if folder is None else prepare_folder(folder, resume=resume)
-        told("loading the model", 0, None)
+        report("loading the model", 0, None)
         options = {"revision": revision, "device": device, "trust_remote_code": trust_remote_code}
         loaded = model if isinstance(model, Loaded) else load_pretrained(model, **options)
         settings = {task.task.name: plan.describe_settings(loaded, task) for task in found}
         check_settings(earlier, settings)
         runs = {run.key: run for run in earlier}
-        for run in _train_missing(plan, loaded, runs.keys(), told):
+        for run in _train_missing(plan, loaded, runs.keys(), report):
             runs[run.key] = replace(run, settings=settings[run.task] | run.settings)
             if folder is not None:
                 write_run(folder, runs[run.key])
@@ -187,11 +188,8 @@ def _find_pairs(found: Sequence[TaskData], data: str | Path | None) -> TaskData:
 
 def load_pretrained(model: str | Path | None, **options: Any) -> Loaded:
     """Load a model; a pooler that its weights lack is the same random one each time."""
-    from importlib.util import find_spec
-
-    refuse_graph(model, "fine-tuning")
-    if find_spec("torch") is None:
-        return load(model, **options)  # raises the error that names what to install
+    check_has_weights(model, "fine-tuning")
+    check_packages("models", "fine-tuning", "torch", "transformers")
     import torch
 
     with torch.random.fork_rng():

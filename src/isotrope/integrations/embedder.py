@@ -37,7 +37,7 @@ from isotrope.sources.input import Input
 from isotrope.sources.models.environment import silence_transformers
 from isotrope.sources.models.hidden_states import Ids, Mask
 from isotrope.sources.models.load import Loaded
-from isotrope.sources.models.onnx_layers import refuse_graph
+from isotrope.sources.models.onnx import check_has_weights
 from isotrope.sources.text.pooling import by_position, cls, last, maximum, mean
 from isotrope.sources.text.source import TextSource
 from isotrope.sources.text.token_weights import vocabulary
@@ -54,7 +54,7 @@ try:
         WordWeights,
     )
 
-    from isotrope.softdecay.attach import refuse_layer
+    from isotrope.softdecay.attach import check_no_layer
 except ImportError:
     raise MissingExtra("sentence-transformers", "sentence-transformers", "a sentence-transformers model") from None
 
@@ -100,7 +100,7 @@ def write_embedder(
         (['Transformer', 'Pooling', 'Normalize'], 1)
     """
     target = Path(folder).absolute()
-    refuse_graph(reading.model, "an embedder")
+    check_has_weights(reading.model, "an embedder")
     check_model_folder(target, overwrite)
     affine = None if repair is None else resolve_affine(repair)
     normalize = normalize or (repair is not None and find_divisions(repair)[1])
@@ -110,7 +110,7 @@ def write_embedder(
     choice, mode, weights = _check_choice(source), _find_mode(source), _find_token_weights(source)
     texts, rows = _read_rows(source)
     final = drop_blocks(loaded, max(choice.states), *_tokenize(source))
-    refuse_layer(loaded.model, "a model of stock sentence-transformers modules")
+    check_no_layer(loaded.model, "a model of stock sentence-transformers modules")
     mixed = choice.states != (final,)
 
     before: list[Module] = [_build_layer_mix(choice, final, source.width)] if mixed else []

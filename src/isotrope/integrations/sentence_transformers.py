@@ -23,7 +23,7 @@ try:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Dense, Module, Normalize
 
-    from isotrope.softdecay.attach import refuse_layer
+    from isotrope.softdecay.attach import check_no_layer
     from isotrope.softdecay.restore import restore_saved
 except ImportError:
     raise MissingExtra("sentence-transformers", "sentence-transformers", "a sentence-transformers model") from None
@@ -108,7 +108,7 @@ def fold(
     loaded = model if isinstance(model, SentenceTransformer) else open_model(model)
     if loaded is not model and Path(model).absolute() in target.parents:
         raise StoreError(f"{str(folder)!r} lies inside the model that would be copied there; give a folder elsewhere.")
-    refuse_layer(loaded, "a model that sentence-transformers alone loads")
+    check_no_layer(loaded, "a model that sentence-transformers alone loads")
     index = _find_index(loaded, repair, affine.width, rows)
     ends = index == len(loaded)  # no `Normalize` of the model's own follows
     dense = build_dense(*compute_weight_and_bias(repair))

@@ -15,6 +15,7 @@ import torch
 from isotrope.errors import InputError
 from isotrope.softdecay.attach import unwrap
 from isotrope.softdecay.forward_pass import ForwardWrapper
+from isotrope.softdecay.spectral import find_work_type
 from isotrope.statistics import Moments
 
 Tensor: TypeAlias = torch.Tensor
@@ -65,7 +66,7 @@ class ExpDecay:
             apart = (values - self.c1 * torch.exp(-self.c2 * k.double() ** self.gamma)) ** 2
             counted = k <= mask.sum(-1, keepdim=True)  # a sequence has no more singular values than tokens
             sequences = mask.any(-1).sum().clamp(min=1)
-            return (self.weight * (apart * counted).sum() / sequences).to(_find_work_type(hidden))
+            return (self.weight * (apart * counted).sum() / sequences).to(find_work_type(hidden))
 
 
 @dataclass(frozen=True)
@@ -246,13 +247,9 @@ def regularize(model: Any, regularizer: Regularizer, layer: int = -1) -> Regular
     return Regularized(unwrap(model), regularizer, layer)
 
 
-def _find_work_type(x: Tensor) -> Any:
-    return torch.promote_types(x.dtype, torch.float32)
-
-
 def _select_tokens(hidden: Tensor, mask: Tensor | None) -> Tensor:
     """The rows that are tokens, (n, d), in float32 at least."""
-    x = hidden.to(_find_work_type(hidden))
+    x = hidden.to(find_work_type(hidden))
     if x.ndim not in (2, 3):
         raise InputError(f"expected hidden states of shape (b, t, d), or rows (n, d), got {tuple(x.shape)}.")
     if mask is None:
@@ -264,7 +261,7 @@ def _select_tokens(hidden: Tensor, mask: Tensor | None) -> Tensor:
 
 def _make_zero(hidden: Tensor) -> Tensor:
     """0, with a gradient of zeros, whatever the hidden states hold."""
-    return hidden[..., :0].sum().to(_find_work_type(hidden))
+    return hidden[..., :0].sum().to(find_work_type(hidden))
 
 
 def _compute_share(given: dict[str, Any]) -> Any:

@@ -55,7 +55,7 @@ def attach(
         -0.5
     """
     network = unwrap(model)
-    if find_owner(network) is not None:
+    if find_pass(network) is not None:
         raise InputError(
             f"{type(network).__name__} has a SoftDecay layer already; detach it first, with isotrope.nn.detach(model)."
         )
@@ -78,22 +78,21 @@ def attach(
 def detach(model: Any) -> Any:
     """Take the SoftDecay layer out of a model, which then is as it was before; the layer."""
     network = unwrap(model)
-    owner = find_owner(network)
-    if owner is None:
+    run = find_pass(network)
+    if run is None:
         raise InputError(f"{type(network).__name__} has no SoftDecay layer; attach one first.")
-    run = getattr(owner, _PASS)
-    layer = getattr(run.module, NAME)
+    layer = run.layer
     run.remove()
     delattr(run.module, NAME)
-    delattr(owner, _PASS)
+    delattr(run.owner, _PASS)
     if hasattr(getattr(network, "config", None), SETTINGS):
         delattr(network.config, SETTINGS)
     return layer
 
 
-def find_owner(network: Module) -> Module | None:
-    """The module of a network whose forward pass runs a SoftDecay layer, None where there is none."""
-    return next((module for module in network.modules() if _PASS in vars(module)), None)
+def find_pass(network: Module) -> LayerPass | None:
+    """The forward pass that runs the SoftDecay layer of a network, None where there is none."""
+    return next((vars(module)[_PASS] for module in network.modules() if _PASS in vars(module)), None)
 
 
 def unwrap(model: Any) -> Module:
@@ -112,13 +111,12 @@ def unwrap(model: Any) -> Module:
 
 def copy_layer(source: Any, target: Any) -> SoftDecay | None:
     """Attach to a model a layer like the one of another model with the same blocks; None where that has none."""
-    owner = find_owner(unwrap(source))
-    if owner is None:
+    run = find_pass(unwrap(source))
+    if run is None:
         return None
-    run = getattr(owner, _PASS)
     layer = attach(target, **run.settings | {"at": resolve_module_name(unwrap(target), run.settings["at"])})
     with torch.no_grad():
-        layer.raw_alpha.copy_(getattr(run.module, NAME).raw_alpha)
+        layer.raw_alpha.copy_(run.layer.raw_alpha)
     return layer
 
 
@@ -132,26 +130,21 @@ def describe_layer(model: Any) -> dict[str, Any] | None:
         >>> describe_layer(model)
         {'alpha': -0.5, 'form': 'shifted', 'where': 'before encoder.layer.2.output.LayerNorm'}
     """
-    owner = find_owner(unwrap(model)) if isinstance(model, torch.nn.Module) else None
-    if owner is None:
-        return None
-    run = getattr(owner, _PASS)
-    layer = getattr(run.module, NAME)
-    return {"alpha": layer.alpha, "form": layer.form, "where": run.where}
+    run = find_pass(unwrap(model)) if isinstance(model, torch.nn.Module) else None
+    return None if run is None else {"alpha": run.layer.alpha, "form": run.layer.form, "where": run.where}
 
 
-def refuse_layer(model: Any, what: str) -> None:
-    """Refuse a model with a SoftDecay layer for what cannot hold one; a layer in a block that was dropped is forgotten.
+def check_no_layer(model: Any, what: str) -> None:
+    """Raise for a model with a SoftDecay layer; a layer in a block that was dropped is forgotten.
 
     Args:
         model: a torch model.
-        what: what cannot hold it, as the subject of a sentence.
+        what: what cannot hold the layer, as the subject of a sentence.
     """
     network = unwrap(model)
-    owner = find_owner(network)
-    if owner is None:
+    run = find_pass(network)
+    if run is None:
         return
-    run = getattr(owner, _PASS)
     if all(part is not run.module for part in network.modules()):
         detach(network)
         return

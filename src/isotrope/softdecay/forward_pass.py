@@ -90,6 +90,11 @@ class LayerPass:
             self.hook = self.module.register_forward_hook(self.run_after)
         self.forward = ForwardWrapper(self.owner, self.run)
 
+    @property
+    def layer(self) -> Any:
+        """The SoftDecay layer, looked up each time: PEFT may have wrapped it."""
+        return getattr(self.module, NAME)
+
     def remove(self) -> None:
         """Leave the model as it was."""
         self.hook.remove()
@@ -119,15 +124,15 @@ class LayerPass:
 
     def run_before(self, module: Module, args: tuple[Any, ...]) -> Any:
         """A hook: apply the layer to what the module is given."""
-        return (self.apply_layer(module, args[0]), *args[1:]) if self.is_turn() else None
+        return (self.apply_layer(args[0]), *args[1:]) if self.is_turn() else None
 
     def run_after(self, module: Module, args: Any, output: Any) -> Any:
         """A hook: apply the layer to what the module gives."""
         if not self.is_turn():
             return None
         if isinstance(output, tuple):
-            return (self.apply_layer(module, output[0]), *output[1:])
-        return self.apply_layer(module, output)
+            return (self.apply_layer(output[0]), *output[1:])
+        return self.apply_layer(output)
 
     def is_turn(self) -> bool:
         """Whether this is the use of the module that the layer belongs to."""
@@ -140,7 +145,7 @@ class LayerPass:
         self.uses += 1
         return self.use is None or self.uses == self.use + 1
 
-    def apply_layer(self, module: Module, hidden: Tensor) -> Tensor:
+    def apply_layer(self, hidden: Tensor) -> Tensor:
         """Hidden states, (b, t, d), through the layer."""
         if hidden.ndim != 3 or (self.shape is not None and tuple(hidden.shape[:2]) != self.shape):
             raise InputError(
@@ -148,8 +153,7 @@ class LayerPass:
                 f"expected {self.shape or '(sequences, tokens)'} and dimensions: SoftDecay needs all tokens of a "
                 "sequence at once; name another place with at=..., or set chunk_size_feed_forward to 0."
             )
-        layer: Any = getattr(module, NAME)  # looked up each time: PEFT may have wrapped it
-        return layer(hidden, self.find_tokens(hidden))
+        return self.layer(hidden, self.find_tokens(hidden))
 
     def find_tokens(self, hidden: Tensor) -> Tensor | None:
         """Which rows are tokens, (b, t), None where all are."""

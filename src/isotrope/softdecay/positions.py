@@ -111,18 +111,9 @@ def _find_in_stack(network: Module, stack: str, block: int) -> Position:
         stack = f"{stack}.{groups[block]}.albert_layers"
         block = len(network.get_submodule(stack)) - 1
     name = f"{stack}.{block}"
-    for norm in _FINAL_NORMS:
-        if _has_module(network, f"{name}.{norm}"):
-            return Position(f"{name}.{norm}", True, _find_owner(network, name), use)
-    return Position(name, False, _find_owner(network, name), use)
-
-
-def _has_module(network: Module, name: str) -> bool:
-    try:
-        network.get_submodule(name)
-    except AttributeError:
-        return False
-    return True
+    inside = dict(network.get_submodule(name).named_modules())
+    norm = next((norm for norm in _FINAL_NORMS if norm in inside), None)
+    return Position(name if norm is None else f"{name}.{norm}", norm is not None, _find_owner(network, name), use)
 
 
 def _find_owner(network: Module, name: str) -> str:

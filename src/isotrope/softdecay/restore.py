@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from isotrope.errors import InputError, StoreError
-from isotrope.softdecay.attach import SETTINGS, attach, find_owner, resolve_module_name, unwrap
+from isotrope.softdecay.attach import SETTINGS, attach, find_pass, resolve_module_name, unwrap
 from isotrope.softdecay.forward_pass import NAME
 from isotrope.softdecay.layer import SoftDecay
 
@@ -60,12 +60,12 @@ def restore_saved(model: Any, origin: str | None = None, **hub: Any) -> None:
         hub: `revision` and `local_files_only`, as they were given to `from_pretrained`.
     """
     network: Any = unwrap(model)
-    if hasattr(getattr(network, "config", None), SETTINGS) and find_owner(network) is None:
+    if hasattr(getattr(network, "config", None), SETTINGS) and find_pass(network) is None:
         _restore(network, origin or str(network.config._name_or_path), hub)
 
 
-def refuse_lost_layer(folder: Path, what: str) -> None:
-    """Refuse a model file that cannot hold the SoftDecay layer of which the config.json in its folder speaks."""
+def check_layer_kept(folder: Path, what: str) -> None:
+    """Raise where the config.json in the folder of a model file names a SoftDecay layer, which the file cannot hold."""
     try:
         config = json.loads((folder / "config.json").read_bytes())
     except (OSError, ValueError):

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import torch
 
+from isotrope.compute.threads import limit_own_thread, open_shared_pool
 from isotrope.errors import InputError
 from isotrope.softdecay.derivatives import (
     check_values,
@@ -21,7 +22,6 @@ from isotrope.softdecay.derivatives import (
     decay_values,
     derive_by_a,
 )
-from isotrope.softdecay.eigenvectors import eigh
 from isotrope.softdecay.formula import check_alpha
 
 Tensor: TypeAlias = torch.Tensor
@@ -76,7 +76,7 @@ def _bend(x: Tensor, a: Tensor, form: str, mask: Tensor | None) -> tuple[Tensor,
     check_alpha(-float(a), form)
     wide = _widen(x, mask)
     gram = wide @ wide.mT
-    _refuse_not_finite(gram, x)
+    _check_finite(gram, x)
     if form == "paper":
         vectors = torch.linalg.svd(wide, full_matrices=False).U.flip(-1)
     else:
@@ -85,13 +85,13 @@ def _bend(x: Tensor, a: Tensor, form: str, mask: Tensor | None) -> tuple[Tensor,
         # Its gains are bounded, so that a product with the whole matrix of gains, in float32, loses nothing.
         h = _scale_to_top(compute_gains(squares.clamp(min=0).sqrt(), a, form, 0.0))
         whole = (vectors * h[:, None, :]) @ vectors.mT
-        out = whole.to(_find_work_type(x)) @ _orient(_mask_rows(x, mask)).to(_find_work_type(x))
+        out = whole.to(find_work_type(x)) @ _orient(_mask_rows(x, mask)).to(find_work_type(x))
     else:
         y, values = _project(vectors, wide)
         tolerance = _compute_tolerance(x, mask)
         check_values(values, a, form, tolerance)
         out = vectors @ (_scale_to_top(compute_gains(values, a, form, tolerance))[..., None] * y)
-    _refuse_overflow(out, x)
+    _check_overflow(out, x)
     return _narrow(out, x, mask), vectors
 
 
@@ -106,7 +106,7 @@ def _bend_backward(
     f1, h1 = f.gather(-1, where_top), h.gather(-1, where_top)
     scale = torch.where(h1 > 0, 1 / h1, 0.0)  # K = σ₁/f₁
 
-    work = _find_work_type(x)  # large products from here on: nothing is squared any more
+    work = find_work_type(x)  # large products from here on: nothing is squared any more
     u, v = vectors.to(work), y.mul_(torch.where(values > 0, 1 / values, 0.0)[..., None]).to(work)
     upstream = _orient(_mask_rows(grad, mask)).to(work)
     inner = u.mT @ (upstream @ v.mT)  # Uᵀ G V
@@ -150,7 +150,7 @@ def _gradient(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor, Tensor, None, Non
     return (*_backward(grad, x, a, ctx.form, mask, vectors), None, None)
 
 
-def _refuse_twice(ctx: Any, *_: Any) -> None:
+def _raise_for_second_derivative(ctx: Any, *_: Any) -> None:
     raise InputError("SoftDecay has a first derivative only; leave create_graph out, or detach its gradient.")
 
 
@@ -160,7 +160,44 @@ _forward.register_fake(_infer_shapes)
 _forward.register_autograd(_gradient, setup_context=_save_context)
 _backward = torch.library.custom_op("isotrope::soft_decay_backward", _bend_backward, mutates_args=())
 _backward.register_fake(_infer_shapes_backward)
-_backward.register_autograd(_refuse_twice)
+_backward.register_autograd(_raise_for_second_derivative)
+
+
+def eigh(gram: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Eigenvalues (b, s), ascending, and eigenvectors, as columns, (b, s, s), of symmetric matrices (b, s, s).
+
+    On a CPU each matrix has a thread of its own: threads of LAPACK within one matrix wait for each other longer than
+    they work; two of them take twice as long as one for a matrix of 768 × 768.
+
+    Args:
+        gram: the matrices.
+        mask: (b, s), true where a row and its column take part; the others must be zeros. On a CPU they are left out.
+
+    Examples:
+        >>> gram = torch.diag(torch.tensor([4.0, 0.0, 1.0]))[None]
+        >>> values, vectors = eigh(gram, torch.tensor([[True, False, True]]))
+        >>> values.tolist()
+        [[0.0, 1.0, 4.0]]
+        >>> torch.equal(vectors @ torch.diag_embed(values) @ vectors.mT, gram)
+        True
+    """
+    if gram.device.type != "cpu":
+        return tuple(torch.linalg.eigh(gram))
+    indices = [slice(None)] * len(gram) if mask is None or mask.all() else [row.nonzero()[:, 0] for row in mask]
+    parts = [g[at][:, at] for g, at in zip(gram, indices, strict=True)]
+    found = open_shared_pool(torch.get_num_threads()).map(_decompose, parts)
+    values, vectors = gram.new_zeros(gram.shape[:2]), torch.zeros_like(gram)
+    for i, (at, (part, columns)) in enumerate(zip(indices, found, strict=True)):
+        first = gram.shape[1] - len(part)
+        values[i, first:] = part
+        vectors[i, at, first:] = columns
+    return values, vectors
+
+
+def _decompose(gram: Tensor) -> Any:
+    """The eigenvectors of one matrix by one thread."""
+    with limit_own_thread():
+        return torch.linalg.eigh(gram)
 
 
 def _orient(x: Tensor) -> Tensor:
@@ -178,7 +215,7 @@ def _mask_rows(x: Tensor, mask: Tensor | None) -> Tensor:
     return x if mask is None else torch.where(mask[..., None], x, 0.0)
 
 
-def _find_work_type(x: Tensor) -> Any:
+def find_work_type(x: Tensor) -> Any:
     """The type of products that need no more digits than x has; at least float32."""
     return torch.promote_types(x.dtype, torch.float32)
 
@@ -206,7 +243,7 @@ def _compute_tolerance(x: Tensor, mask: Tensor | None) -> Tensor | float:
     return mask.sum(-1, keepdim=True).clamp(min=x.shape[2]).double() * _EPS
 
 
-def _refuse_overflow(out: Tensor, x: Tensor) -> None:
+def _check_overflow(out: Tensor, x: Tensor) -> None:
     """Of values only: a gradient that overflows is for the loss scaler of half-precision training to see."""
     if x.dtype == torch.float16 and float(out.abs().max()) > torch.finfo(torch.float16).max:
         raise InputError(
@@ -215,7 +252,7 @@ def _refuse_overflow(out: Tensor, x: Tensor) -> None:
         )
 
 
-def _refuse_not_finite(gram: Tensor, x: Tensor) -> None:
+def _check_finite(gram: Tensor, x: Tensor) -> None:
     if not torch.isfinite(gram.diagonal(dim1=-2, dim2=-1)).all():
         raise InputError(
             f"the hidden states, of type {str(x.dtype).removeprefix('torch.')}, hold NaN or infinity in rows that are "

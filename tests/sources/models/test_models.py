@@ -17,7 +17,7 @@ import pytest
 from isotrope.errors import InputError, MissingExtra
 from isotrope.sources import EMBEDDED
 from isotrope.sources.corpora.corpus import open_corpus
-from isotrope.sources.models import hub, location
+from isotrope.sources.models import location
 from isotrope.sources.models.load import load
 from isotrope.sources.text.source import TextSource
 from testkit.models import SMOLLM2, save_model, smollm2_file, texts
@@ -109,10 +109,10 @@ def test_a_name_of_the_hub_without_a_network_is_answered_at_once(monkeypatch: py
 def test_a_name_server_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("urllib.request.getproxies", dict)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.setattr(hub, "_PATIENCE", 0.1)
+    monkeypatch.setattr(location, "_PATIENCE", 0.1)
     monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: time.sleep(2))
     begin = time.perf_counter()
-    assert not hub.hub_answers()
+    assert not location.hub_answers()
     assert time.perf_counter() - begin < 1
 
 
@@ -122,12 +122,12 @@ def test_a_network_a_proxy_or_offline_mode_leave_the_answer_to_the_client(monkey
     monkeypatch.setenv("HF_ENDPOINT", "https://mirror.example")
     monkeypatch.setattr("urllib.request.getproxies", dict)
     monkeypatch.setattr("socket.getaddrinfo", lambda host, *_, **__: asked.append(host))
-    assert hub.hub_answers()
+    assert location.hub_answers()
     assert asked == ["mirror.example"]
     monkeypatch.setattr("urllib.request.getproxies", lambda: {"https": "http://proxy"})
-    assert hub.hub_answers()
+    assert location.hub_answers()
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert hub.hub_answers()
+    assert location.hub_answers()
     assert asked == ["mirror.example"]
 
 
@@ -148,9 +148,9 @@ def test_a_model_downloaded_before_is_found_without_a_network(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("transformers.utils.hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(location, "hub_answers", lambda: False)
-    assert hub.find_commit("some/bert", "config.json") == "0" * 40
-    assert not hub.find_commit("some/bert", "other.json")
-    assert not hub.find_commit("not a name!", "config.json")
+    assert location.find_commit("some/bert", "config.json") == "0" * 40
+    assert not location.find_commit("some/bert", "other.json")
+    assert not location.find_commit("not a name!", "config.json")
     loaded = load("some/bert")
     assert (loaded.name, loaded.revision, loaded.files) == ("some/bert", "0" * 40, [])
     assert "is neither a folder here nor reachable" in message("some/bert", revision="v2")

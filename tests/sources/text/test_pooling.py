@@ -83,14 +83,14 @@ def test_pooled_rows_have_no_tokens(bert: Any) -> None:
     assert batch.rows.token is batch.rows.position is batch.rows.special is None
 
 
-@pytest.mark.parametrize("name", POOLINGS.names())
+@pytest.mark.parametrize("name", POOLINGS)
 def test_what_stands_in_masked_places_does_not_matter(name: str) -> None:
     hidden = torch.randn(2, 5, 3)
     mask = torch.tensor([[False, True, True, False, False], [True, True, True, True, False]])
     spoiled = hidden.masked_fill(~mask[..., None], float("nan"))
     for i in range(2):
         by_hand = BY_HAND[name](hidden[i][mask[i]].numpy())
-        np.testing.assert_allclose(POOLINGS.get(name)(spoiled, mask)[i], by_hand, atol=1e-6)
+        np.testing.assert_allclose(POOLINGS[name](spoiled, mask)[i], by_hand, atol=1e-6)
 
 
 def test_names() -> None:

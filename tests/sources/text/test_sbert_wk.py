@@ -13,8 +13,7 @@ import pytest
 from isotrope.errors import InputError
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.models.load import load
-from isotrope.sources.text.pooling import parse
-from isotrope.sources.text.sbert_wk import sbert_wk
+from isotrope.sources.text.pooling import parse, sbert_wk
 from isotrope.sources.text.source import TextSource
 from testkit.models import texts
 

@@ -13,7 +13,7 @@ from isotrope.errors import InputError
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
 from isotrope.sources.models import load as load_module
-from isotrope.sources.text.encoder import Encoder, encode
+from isotrope.sources.text.encoder import Encoder
 from testkit.models import save_model, texts
 
 
@@ -30,7 +30,7 @@ def rows_of(bert: Path, some: list[str], **reading: Any) -> np.ndarray:
 def test_rows_are_in_the_order_of_the_texts(bert: Path) -> None:
     some = texts(100)
     some += [some[3], some[50], some[3]]
-    found = encode(some, Input(model=bert, batch_size=8))
+    found = Encoder(Input(model=bert, batch_size=8))(some)
     np.testing.assert_allclose(found, rows_of(bert, some, pooling="mean", layers=[-1]), atol=1e-5)
     np.testing.assert_array_equal(found[3], found[-1])
 
@@ -56,7 +56,7 @@ def test_layers_and_pooling(bert: Path, reading: dict[str, Any], expected: dict[
 def test_several_layers_are_averaged(bert: Path) -> None:
     some = texts(12)
     first, last = (rows_of(bert, some, pooling="mean", layers=[layer]) for layer in (1, 3))
-    np.testing.assert_allclose(encode(some, Input(model=bert, layers="1,3")), (first + last) / 2, atol=1e-5)
+    np.testing.assert_allclose(Encoder(Input(model=bert, layers="1,3"))(some), (first + last) / 2, atol=1e-5)
 
 
 def test_the_model_is_loaded_once(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,13 +78,13 @@ def test_texts_of_a_corpus_stay_in_order(bert: Path) -> None:
 
 def test_progress(bert: Path) -> None:
     told: list[tuple[int, int]] = []
-    encode(["a cat", "a mat", "a cat"], Input(model=bert, batch_size=1), lambda *done: told.append(done))
+    Encoder(Input(model=bert, batch_size=1))(["a cat", "a mat", "a cat"], lambda *done: told.append(done))
     assert told == [(1, 2), (2, 2)]
 
 
 def test_texts_without_a_row_are_refused(bert: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"1 of 2 texts are blank \(the first: ' '\); leave them out"):
-        encode(["a cat", " "], Input(model=bert))
+        Encoder(Input(model=bert))(["a cat", " "])
     gpt = save_model(tmp_path / "gpt2", "gpt2")  # its tokenizer knows no unknown token
     with pytest.raises(InputError, match=r"1 of 2 texts have no token for the tokenizer of .*gpt2 \(the first: '§'\)"):
-        encode(["the cat", "§"], Input(model=gpt))
+        Encoder(Input(model=gpt))(["the cat", "§"])

@@ -9,7 +9,7 @@ from typing import Any
 from isotrope.errors import InputError, MissingExtra
 from isotrope.registry import did_you_mean
 from isotrope.sources.corpora.columns import Row, head_columns, is_string
-from isotrope.sources.models.hub import hub_answers
+from isotrope.sources.models.location import hub_answers
 
 STRINGS = ("string", "large_string")
 

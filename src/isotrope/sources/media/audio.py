@@ -14,6 +14,7 @@ from isotrope.errors import InputError, MissingExtra
 from isotrope.sources.media.clips import Clip
 from isotrope.sources.media.corpus import Item, as_file
 from isotrope.sources.models.load import Loaded
+from isotrope.sources.models.model_files import describe_error
 
 UNIT = "sounds"
 
@@ -44,27 +45,22 @@ Samples = NDArray[np.float32]
 def clips(loaded: Loaded, item: Item, counts: Counter[str]) -> Iterator[Clip]:
     """A clip for each window of a sound; windows of silence, short ends and broken sounds are counted."""
     counts[UNIT] += 1
-    rate, seconds = rate_of(loaded), _window(loaded)
-    blocks = iter(windows(resample(_blocks(item.data), rate), round(seconds * rate)))
-    number = 0
-    while True:
-        try:
-            window = next(blocks, None)
-        except _Broken:
-            counts["broken_sounds"] += 1
-            return
-        if window is None:
-            if not number:  # a file without a single sample
-                counts["broken_sounds"] += 1
-            return
-        number += 1
-        counts["windows"] += 1
-        if len(window) < SHORTEST * rate:
-            counts["short_windows"] += 1
-        elif np.abs(window).max() < SILENCE:
-            counts["silent_windows"] += 1
-        else:
-            yield _clip(loaded, item, number - 1, window, rate)
+    rate, seconds = find_rate(loaded), _find_window(loaded)
+    whole = False
+    try:
+        for number, window in enumerate(windows(resample(_blocks(item.data), rate), round(seconds * rate))):
+            whole = True
+            counts["windows"] += 1
+            if len(window) < SHORTEST * rate:
+                counts["short_windows"] += 1
+            elif np.abs(window).max() < SILENCE:
+                counts["silent_windows"] += 1
+            else:
+                yield _clip(loaded, item, number, window, rate)
+    except _Broken:
+        whole = False
+    if not whole:  # broken, or a file without a single sample
+        counts["broken_sounds"] += 1
 
 
 class _Broken(Exception):
@@ -129,21 +125,21 @@ def windows(blocks: Iterator[Samples], size: int) -> Iterator[Samples]:
     >>> [w.tolist() for w in windows(iter([np.arange(3), np.arange(3, 7)]), 5)]
     [[0, 1, 2, 3, 4], [5, 6]]
     """
-    held: list[Samples] = []
+    waiting: list[Samples] = []
     count = 0
     for block in blocks:
-        held.append(block)
+        waiting.append(block)
         count += len(block)
         if count >= size:
-            joined = np.concatenate(held)
+            joined = np.concatenate(waiting)
             whole = len(joined) - len(joined) % size
             yield from joined[:whole].reshape(-1, size)
-            held, count = [joined[whole:]], len(joined) - whole
+            waiting, count = [joined[whole:]], len(joined) - whole
     if count:
-        yield np.concatenate(held)
+        yield np.concatenate(waiting)
 
 
-def rate_of(loaded: Loaded) -> int:
+def find_rate(loaded: Loaded) -> int:
     """The rate that a model wants."""
     rate = getattr(loaded.processor, "sampling_rate", None)
     if not isinstance(rate, int):
@@ -154,7 +150,7 @@ def rate_of(loaded: Loaded) -> int:
     return rate
 
 
-def _window(loaded: Loaded) -> float:
+def _find_window(loaded: Loaded) -> float:
     """Seconds at which sounds are cut: what the model takes, where it takes a fixed length."""
     for name, second in _FIXED.items():
         length = getattr(loaded.processor, name, None)
@@ -171,7 +167,7 @@ def _clip(loaded: Loaded, item: Item, number: int, window: Samples, rate: int) -
     try:
         made = loaded.processor(window, **asked)
     except (TypeError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = describe_error(error)
         raise InputError(f"the processor of {loaded.name} cannot prepare sound ({reason}); check its files.") from error
     mask = made.get("attention_mask")
     name = next(name for name in made if not name.endswith("_mask"))

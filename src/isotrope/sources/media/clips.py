@@ -22,32 +22,32 @@ class Clip(NamedTuple):
         return tuple(tuple(tensor.shape) for tensor in self.inputs.values())
 
 
-def alike(clips: Iterable[Clip], size: int, *, in_order: bool = False) -> Iterator[list[Clip]]:
+def group_by_shape(clips: Iterable[Clip], size: int, *, in_order: bool = False) -> Iterator[list[Clip]]:
     """Batches of at most `size` clips of one shape; in_order: only of those that come one after the other.
 
     Nothing is filled up to share a batch, so that a row is what the model gives for its clip alone.
 
     >>> import numpy as np
     >>> made = [Clip(i, None, {"x": np.zeros((1, n))}) for i, n in enumerate((3, 3, 2, 3, 3))]
-    >>> [[clip.id for clip in batch] for batch in alike(made, 3)]
+    >>> [[clip.id for clip in batch] for batch in group_by_shape(made, 3)]
     [[0, 1, 3], [2], [4]]
-    >>> [[clip.id for clip in batch] for batch in alike(made, 3, in_order=True)]
+    >>> [[clip.id for clip in batch] for batch in group_by_shape(made, 3, in_order=True)]
     [[0, 1], [2], [3, 4]]
     """
     waiting: dict[tuple[Any, ...], list[Clip]] = {}
-    held = 0
+    count = 0
     for clip in clips:
         if in_order and clip.shape not in waiting:
             yield from waiting.values()
-            waiting, held = {}, 0
+            waiting, count = {}, 0
         batch = waiting.setdefault(clip.shape, [])
         batch.append(clip)
-        held += 1
+        count += 1
         if len(batch) == size:
-            held -= size
+            count -= size
             yield waiting.pop(clip.shape)
-        elif held >= 4 * size:  # the oldest shape goes first
+        elif count >= 4 * size:  # the oldest shape goes first
             first = waiting.pop(next(iter(waiting)))
-            held -= len(first)
+            count -= len(first)
             yield first
     yield from waiting.values()

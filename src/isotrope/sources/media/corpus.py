@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from isotrope.sources.corpora.corpus import HUB_ID, SAVED
 from isotrope.sources.corpora.datasets import dataset_rows, load_split
 from isotrope.sources.corpora.files import arrow_errors, plain_rows, walk
 from isotrope.sources.models.modality import WORDS
+from isotrope.sources.models.model_files import describe_error
 from isotrope.sources.vectors.remote import describe_url, download, is_url
 from isotrope.storage.files import check_regular
 from isotrope.storage.provenance import describe_file
@@ -62,6 +63,14 @@ class Media:
     def __iter__(self) -> Iterator[Item]:
         return (Item(number, data, group) for number, (data, group) in enumerate(self.read()))
 
+    def count(self) -> int | None:
+        """The number of images or sounds, None for a stream."""
+        return self.total
+
+    def describe(self) -> dict[str, Any]:
+        """Plain data for provenance."""
+        return self.facts()
+
 
 def kind_of(source: Any) -> str | None:
     """What a file, a folder or a list holds: "image", "audio", or None where neither the endings nor the things tell.
@@ -69,19 +78,19 @@ def kind_of(source: Any) -> str | None:
     >>> kind_of(["a.wav"]), kind_of(["a text"])
     ('audio', None)
     """
-    held: Iterable[Any] = source[:1] if isinstance(source, (list, tuple)) else ()
+    items: Iterable[Any] = source[:1] if isinstance(source, (list, tuple)) else ()
     if isinstance(source, (str, Path)):
         path = Path(source).expanduser()
-        held = walk(path) if path.is_dir() else [path] if path.is_file() else []
-    return next((kind for kind in map(_kind, held) if kind is not None), None)
+        items = walk(path) if path.is_dir() else [path] if path.is_file() else []
+    return next((kind for kind in map(_kind, items) if kind is not None), None)
 
 
 def among(can: Sequence[str], source: Any, **options: str | None) -> str:
     """What is given, of the things that a model can read: what `kind_of` tells, or what a table or dataset holds."""
-    told = kind_of(source)
-    if told is None and (_is_dataset(source) or (isinstance(source, (str, Path)) and not _is_other_file(source))):
-        told = next((kind for kind in can if kind in SUFFIXES and _opens(source, kind, options)), None)
-    return told or can[0]
+    kind = kind_of(source)
+    if kind is None and (_is_dataset(source) or (isinstance(source, (str, Path)) and not _is_other_file(source))):
+        kind = next((known for known in can if known in SUFFIXES and _opens(source, known, options)), None)
+    return kind or can[0]
 
 
 def _opens(source: Any, kind: str, options: Mapping[str, str | None]) -> bool:
@@ -198,8 +207,7 @@ def _from_tables(place: Path, paths: list[Path], column: str | None, group_by: s
         total = table.count_rows()
         columns_held = {f.name: _holds_bytes(f.type) for f in table.schema}
     except (OSError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{place} cannot be read as {form} ({reason}); check the file.") from error
+        raise InputError(f"{place} cannot be read as {form} ({describe_error(error)}); check the file.") from error
     chosen = _choose(str(place), columns_held, column, group_by, modality)
     columns = list(dict.fromkeys(filter(None, (chosen, group_by))))
 
@@ -209,9 +217,8 @@ def _from_tables(place: Path, paths: list[Path], column: str | None, group_by: s
                 yield from _cells(plain_rows(batch), chosen, group_by)
 
     def facts() -> dict[str, Any]:
-        return {"kind": form, "path": str(place), "files": [describe_file(p) for p in paths]} | _describe_options(
-            chosen, group_by
-        )
+        files = [describe_file(p) for p in paths]
+        return {"kind": form, "path": str(place), "files": files, "column": chosen, "group_by": group_by}
 
     return Media(place.resolve().name, read, facts, total)
 
@@ -239,11 +246,11 @@ def _choose(name: str, columns: Mapping[str, bool], column: str | None, group_by
 
 def _cells(rows: Iterable[dict[str, Any]], column: str, group_by: str | None) -> Iterator[Cell]:
     for row in rows:
-        held = row[column]
-        if isinstance(held, Mapping):  # bytes, or where these are missing a path
-            held = held.get(_BYTES) or held.get(_PATH)
+        data = row[column]
+        if isinstance(data, Mapping):  # bytes, or where these are missing a path
+            data = data.get(_BYTES) or data.get(_PATH)
         group = None if group_by is None else "null" if row[group_by] is None else shorten_label(str(row[group_by]))
-        yield held, group
+        yield data, group
 
 
 def _from_dataset(
@@ -264,24 +271,15 @@ def _from_dataset(
     def facts() -> dict[str, Any]:
         fingerprint = getattr(data, "_fingerprint", None)
         about = {"kind": "dataset", "path": str(source), "split": split, "fingerprint": fingerprint}
-        return about | _describe_options(column, group_by)
+        return about | {"column": column, "group_by": group_by}
 
     name = source.resolve().name if isinstance(source, Path) else source
     return Media(name, read, facts, len(data) if hasattr(data, "__len__") else None)
 
 
-def _describe_options(column: str | None, group_by: str | None) -> dict[str, Any]:
-    return {"column": column, "group_by": group_by}
-
-
 def as_file(data: Any) -> Any:
     """What holds an image or a sound, as a file that can be opened; other things as they are."""
-    from io import BytesIO
-
-    if _is_path(data):
+    if isinstance(data, (str, Path)):
         check_regular(data)
-    return BytesIO(data) if isinstance(data, (bytes, bytearray)) else os.fspath(data) if _is_path(data) else data
-
-
-def _is_path(data: Any) -> bool:
-    return isinstance(data, (str, Path))
+        return str(data)
+    return BytesIO(data) if isinstance(data, (bytes, bytearray)) else data

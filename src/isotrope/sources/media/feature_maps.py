@@ -23,13 +23,13 @@ class Flat(NamedTuple):
     grid: tuple[int, int] | None = None
 
 
-def flat(state: Any, image: tuple[int, int] | None = None) -> Flat:
+def flatten(state: Any, image: tuple[int, int] | None = None) -> Flat:
     """Rows of a state: (b, t, d) as it is, (b, d) as one row, a map (b, d, h, w) or (b, h, w, d) place by place.
 
     image: height and width of what the model was given, whose proportions tell a map with its channels last.
 
     >>> x = np.arange(48.0).reshape(1, 4, 4, 3)
-    >>> flat(x).rows.shape, flat(x).grid, flat(x, (32, 32)).rows.shape
+    >>> flatten(x).rows.shape, flatten(x).grid, flatten(x, (32, 32)).rows.shape
     ((1, 12, 4), (4, 3), (1, 16, 3))
     """
     if state.ndim == 2:
@@ -50,23 +50,21 @@ def _fits(height: int, width: int, image: tuple[int, int]) -> bool:
     return abs(height * image[1] - width * image[0]) < max(image)
 
 
-class Places(NamedTuple):
-    """What is known of each of t rows of an image: its token type, and whether it is no patch."""
+def find_places(
+    t: int, grid: tuple[int, int] | None, image: tuple[int, int], patch: Any = None
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where the rows of an image stand: their token types, (t,), and which of them are no patches.
 
-    token: NDArray[np.int64]
-    special: NDArray[np.bool_]
+    Args:
+        t: Number of rows.
+        grid: Height and width of a map.
+        image: Height and width of what the model was given.
+        patch: Size of its patches, where its config says it; tokens before them, such as [CLS], are special.
 
-
-def places(t: int, grid: tuple[int, int] | None, image: tuple[int, int], patch: Any = None) -> Places:
-    """Where rows stand in an image: token types are places in the grid, from the top left.
-
-    t: rows. grid: of a map. image: height and width of what the model was given. patch: size of its patches, where
-    its config says it; tokens before the patches, such as [CLS], are special.
-
-    >>> places(5, None, (32, 32), 16).special.tolist()
-    [True, False, False, False, False]
-    >>> place_names(places(5, None, (32, 32), 16).token)
-    ['special 0', '0,0', '0,1', '1,0', '1,1']
+    Examples:
+        >>> token, special = find_places(5, None, (32, 32), 16)
+        >>> name_places(token), special.tolist()
+        (['special 0', '0,0', '0,1', '1,0', '1,1'], [True, False, False, False, False])
     """
     extra = 0
     if grid is None:
@@ -76,7 +74,7 @@ def places(t: int, grid: tuple[int, int] | None, image: tuple[int, int], patch: 
             grid, extra = _like(t, image), 0
     rows, columns = np.divmod(np.arange(t - extra), grid[1])
     token = np.concatenate([_SPECIAL + np.arange(extra), rows * _ROW + columns]).astype(np.int64)
-    return Places(token, np.arange(t) < extra)
+    return token, np.arange(t) < extra
 
 
 def _patches(image: tuple[int, int], patch: Any) -> tuple[int, int] | None:
@@ -92,6 +90,6 @@ def _like(t: int, image: tuple[int, int]) -> tuple[int, int]:
     return (height, t // height) if height and t % height == 0 else (1, t)
 
 
-def place_names(tokens: NDArray[np.int64]) -> list[str]:
+def name_places(tokens: NDArray[np.int64]) -> list[str]:
     """Token types in words: row and column, or which of the tokens that are no patch."""
     return [f"special {t - _SPECIAL}" if t >= _SPECIAL else f"{t // _ROW},{t % _ROW}" for t in tokens.tolist()]

@@ -14,6 +14,7 @@ from isotrope.errors import InputError, MissingExtra
 from isotrope.sources.media.clips import Clip
 from isotrope.sources.media.corpus import Item, as_file
 from isotrope.sources.models.load import Loaded
+from isotrope.sources.models.model_files import describe_error
 
 UNIT = "images"
 
@@ -56,12 +57,12 @@ def read(data: Any) -> Any | None:
 
 def _open_image(data: Any) -> Any:
     """The bytes of an image in memory: of a file, Pillow would ask for as many as a header claims."""
-    held = as_file(data)
-    if not isinstance(held, str):
-        return held
-    if os.path.getsize(held) > MOST_BYTES:
+    file = as_file(data)
+    if not isinstance(file, str):
+        return file
+    if os.path.getsize(file) > MOST_BYTES:
         raise ValueError("a file too large for an image")
-    return BytesIO(Path(held).read_bytes())
+    return BytesIO(Path(file).read_bytes())
 
 
 def _inputs(loaded: Loaded, image: Any) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def _inputs(loaded: Loaded, image: Any) -> dict[str, Any]:
     try:
         made = loaded.processor(images=[image], return_tensors="pt") if _of_library(loaded) else loaded.processor(image)
     except (TypeError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = describe_error(error)
         raise InputError(
             f"the processor of {loaded.name} cannot prepare an image ({reason}); check its files."
         ) from error

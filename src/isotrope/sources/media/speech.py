@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.sources.models.load import Loaded
+from isotrope.sources.text.model_source import KnownTokens
 
 #: Tokens that a decoder hears in one window at most.
 MOST = 128
 
 
-class Heard(NamedTuple):
-    """Hidden states of encoder and decoder, and the decoder's token ids (b, t), which of them count and are special."""
-
-    encoder: list[Any]
-    decoder: list[Any]
-    ids: NDArray[np.int64]
-    mask: NDArray[np.bool_]
-    special: NDArray[np.bool_]
+#: Hidden states of encoder and decoder, and the tokens that the decoder hears, None where it is not run.
+Heard = tuple[list[Any], list[Any], KnownTokens | None]
 
 
 def listen(loaded: Loaded, tensors: dict[str, Any], *, decoder: bool = True, most: int = MOST) -> Heard:
@@ -34,14 +29,13 @@ def listen(loaded: Loaded, tensors: dict[str, Any], *, decoder: bool = True, mos
     with torch.inference_mode():
         encoded = loaded.model.get_encoder()(**tensors, output_hidden_states=True, return_dict=True)
         if not decoder:
-            none = np.empty((0, 0))
-            return Heard(list(encoded.hidden_states), [], none.astype(np.int64), none.astype(bool), none.astype(bool))
+            return list(encoded.hidden_states), [], None
         ids, count = _likeliest(loaded, encoded, most)
         out = loaded.model(encoder_outputs=encoded, decoder_input_ids=ids, output_hidden_states=True, return_dict=True)
     found = ids.cpu().numpy()
     mask = np.arange(found.shape[1]) < count[:, None]
     special = np.broadcast_to(np.arange(found.shape[1]) < len(_start(loaded)), found.shape)
-    return Heard(list(encoded.hidden_states), list(out.decoder_hidden_states), found, mask, special)
+    return list(encoded.hidden_states), list(out.decoder_hidden_states), KnownTokens(found, special, mask)
 
 
 def _start(loaded: Loaded) -> list[int]:

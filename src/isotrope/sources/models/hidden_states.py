@@ -1,10 +1,10 @@
-"""One forward pass of a model: its hidden states, and the state before its final norm."""
+"""One forward pass of a model: its hidden states, the state before its final norm, or the outputs of named modules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.layers import state_names
-from isotrope.sources.models.hooks import find_modules, record_outputs, suggest_hooks
 from isotrope.sources.models.load import Loaded
+from isotrope.sources.models.model_files import describe_error
 
 Ids = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -61,9 +61,10 @@ def run_model(loaded: Loaded, tensors: dict[str, Any]) -> States:
         silent = [name for name in modules if seen.get(name) is None]
         if silent:
             raise InputError(f"the module {silent[0]} of {loaded.name} gives no tensor; {suggest_hooks(model)}.")
-        return [seen[name] for name in modules if not _decodes(loaded, name)], [
-            seen[name] for name in modules if _decodes(loaded, name)
-        ]
+        sides: States = ([], [])
+        for name in modules:
+            sides[_decodes(loaded, name)].append(seen[name])
+        return sides
     try:
         with torch.inference_mode():
             out = model(**tensors, output_hidden_states=True, return_dict=True)
@@ -71,8 +72,8 @@ def run_model(loaded: Loaded, tensors: dict[str, Any]) -> States:
         if "hidden_states" not in str(error) and loaded.config is not None:
             raise _not_run(loaded, tensors, error) from error
         raise _without_states(loaded) from error
-    sides = ("encoder_hidden_states", "decoder_hidden_states") if loaded.encoder_decoder else ("hidden_states",)
-    found = [list(getattr(out, side, None) or ()) for side in sides]
+    names = ("encoder_hidden_states", "decoder_hidden_states") if loaded.encoder_decoder else ("hidden_states",)
+    found = [list(getattr(out, name, None) or ()) for name in names]
     if not all(found):
         raise _without_states(loaded)
     last = getattr(out, "last_hidden_state", None)
@@ -89,9 +90,9 @@ def _without_states(loaded: Loaded) -> InputError:
 
 
 def _not_run(loaded: Loaded, tensors: dict[str, Any], error: Exception) -> InputError:
-    kind, reason = type(loaded.model).__name__, " ".join(str(error).split()).rstrip(".")[:200]
     return InputError(
-        f"the model {loaded.name} ({kind}) cannot be run on {' and '.join(tensors)} ({reason}); "
+        f"the model {loaded.name} ({type(loaded.model).__name__}) cannot be run on {' and '.join(tensors)} "
+        f"({describe_error(error)}); "
         "check that its files belong together and that its forward takes them."
     )
 
@@ -115,27 +116,18 @@ def shift_right(loaded: Loaded, ids: Ids) -> Ids:
     return np.concatenate([first, ids[:, :-1]], axis=1)
 
 
-def find_final_norm(loaded: Loaded, ids: Ids, mask: Mask) -> Any:
-    """The norm after a text model's last block."""
-    return find_norm_after(loaded, partial(compute_hidden_states, loaded, ids, mask))
-
-
-def find_norm_after(loaded: Loaded, states: Callable[[], States]) -> Any:
+def find_final_norm(loaded: Loaded, compute_states: Callable[[], States]) -> Any:
     """The norm after the model's last block: the module outside all blocks whose output is the last hidden state."""
     import torch
 
-    outputs: list[tuple[Any, Any]] = []
-    outside = [module for name, module in loaded.model.named_modules() if _is_norm(module) and not in_block(name)]
-    hooks = [m.register_forward_hook(lambda module, _, out: outputs.append((module, out))) for m in outside]
-    try:
-        encoder, decoder = states()
-    finally:
-        for hook in hooks:
-            hook.remove()
+    modules = loaded.model.named_modules()
+    norms = {name: module for name, module in modules if _is_norm(module) and not in_block(name)}
+    with record_outputs(norms) as outputs:
+        encoder, decoder = compute_states()
     last = (decoder or encoder)[-1]
-    for module, out in outputs:
+    for name, out in outputs.items():
         if isinstance(out, torch.Tensor) and out.shape == last.shape and torch.equal(out, last):
-            return module
+            return norms[name]
     raise InputError(
         f"the model {loaded.name} ({type(loaded.model).__name__}) has no norm after its last block, "
         "so there is no state before it; leave .before_norm out."
@@ -161,3 +153,74 @@ def record_input(module: Any) -> Iterator[list[Any]]:
     finally:
         if hook is not None:
             hook.remove()
+
+
+def find_modules(model: Any, patterns: str) -> dict[str, Any]:
+    """The modules that patterns such as "patch_embed,blocks.*" name, in the order of the patterns and of the model.
+
+    A star stands for one part of a name, so that `blocks.*` is blocks.0 but not blocks.0.norm.
+
+    >>> import torch
+    >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Sequential(torch.nn.ReLU()))
+    >>> list(find_modules(net, "1.0,*"))
+    ['1.0', '0', '1']
+    """
+    found: dict[str, Any] = {}
+    modules = dict(model.named_modules())
+    for pattern in (part.strip() for part in patterns.split(",")):
+        named = {name: module for name, module in modules.items() if name and _matches(name, pattern)}
+        if not named:
+            raise InputError(f"no module of the model is named {pattern!r}; {suggest_hooks(model)}.")
+        found |= {name: module for name, module in named.items() if name not in found}
+    return found
+
+
+def _matches(name: str, pattern: str) -> bool:
+    names, patterns = name.split("."), pattern.split(".")
+    return len(names) == len(patterns) and all(map(fnmatchcase, names, patterns))
+
+
+def suggest_hooks(model: Any) -> str:
+    """Which hook to name: the numbered blocks of a model, the most first, else its parts.
+
+    >>> import torch
+    >>> suggest_hooks(torch.nn.ModuleDict({"blocks": torch.nn.ModuleList([torch.nn.ReLU(), torch.nn.ReLU()])}))
+    'name the modules whose outputs are its layers with --hook, such as blocks.* (2 modules)'
+    """
+    counts: dict[str, int] = {}
+    for name, _ in model.named_modules():
+        stem, _, last = name.rpartition(".")
+        if last.isdigit() and not any(part.isdigit() for part in stem.split(".")):
+            pattern = f"{stem}.*" if stem else "*"
+            counts[pattern] = counts.get(pattern, 0) + 1
+    if not counts:
+        counts = {name: 1 for name, _ in model.named_children()}
+    most = sorted(counts, key=lambda pattern: -counts[pattern])[:3]
+    listed = " or ".join(f"{name} ({counts[name]} module{'s' if counts[name] > 1 else ''})" for name in most)
+    return f"name the modules whose outputs are its layers with --hook, such as {listed or 'their names'}"
+
+
+@contextmanager
+def record_outputs(modules: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What modules give while the context lasts, by name; the last time where one runs several times."""
+    seen: dict[str, Any] = {}
+
+    def keep(name: str) -> Any:
+        return lambda _, __, out: seen.__setitem__(name, _tensor(out))
+
+    hooks = [module.register_forward_hook(keep(name)) for name, module in modules.items()]
+    try:
+        yield seen
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _tensor(out: Any) -> Any:
+    """The output, or the first of several."""
+    while not hasattr(out, "shape"):
+        parts = list(out.values()) if isinstance(out, Mapping) else list(out or ())
+        if not parts:
+            return None
+        out = parts[0]
+    return out

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from isotrope.errors import InputError, IsotropeError, MissingExtra
 from isotrope.sources.models.environment import check_packages, resolve_device, silence_transformers
-from isotrope.sources.models.hub import find_commit
-from isotrope.sources.models.location import Location, locate
+from isotrope.sources.models.location import Location, find_commit, locate
 from isotrope.sources.models.modality import find_modalities, find_tower, resolve_modality
 from isotrope.sources.models.model_files import (
     check_config,
@@ -21,7 +18,7 @@ from isotrope.sources.models.model_files import (
     explain,
     forget_packing,
 )
-from isotrope.sources.models.onnx_layers import is_graph
+from isotrope.sources.models.onnx import is_graph, load_graph
 from isotrope.storage.provenance import describe_file
 
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.gguf")
@@ -31,9 +28,11 @@ _WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.gguf")
 class Loaded:
     """A model ready to run, its tokenizer or processor, and what provenance should say of it.
 
-    modality: "text", "image" or "audio", which it reads. processor: of images or sounds; for a plain torch module a
-    function from an image to a tensor. hooks: names of the modules whose outputs are its layers, see
-    `isotrope.sources.models.hooks`; None where the model gives its hidden states itself.
+    Attributes:
+        modality: What it reads: "text", "image" or "audio".
+        processor: What prepares images or sounds; for a plain torch module a function from an image to a tensor.
+        hooks: Names of the modules whose outputs are its layers, such as "blocks.*"; None where the model gives its
+            hidden states itself.
     """
 
     model: Any
@@ -113,9 +112,9 @@ def load(
     if isinstance(model, Loaded):
         return model if hooks is None else replace(model, hooks=hooks)
     if is_graph(model):
-        from isotrope.sources.models.onnx_model import load_graph
-
-        return load_graph(model, device=device, exact=exact, hooks=hooks)
+        path = Path(model).expanduser()
+        network, tokenizer = load_graph(path, device, exact, hooks)
+        return Loaded(network, tokenizer, str(model), files=[describe_file(path)])
     place = locate(model, revision, gguf_file, trust_remote_code)
     check_packages("models", "reading a model", "torch", "transformers")
     if place.gguf_file:
@@ -125,10 +124,10 @@ def load(
     import torch
     import transformers
 
-    from isotrope.softdecay.restore import refuse_lost_layer
+    from isotrope.softdecay.restore import check_layer_kept
 
     if place.gguf_file and place.local:
-        refuse_lost_layer(Path(place.at), f"the GGUF file {place.gguf_file}")
+        check_layer_kept(Path(place.at), f"the GGUF file {place.gguf_file}")
     device_used = resolve_device(torch, device, exact)
     on_cpu = torch.device(device_used).type == "cpu"
     dtype = torch.float64 if exact else torch.float32 if on_cpu else "auto"
@@ -166,7 +165,7 @@ def _load_parts(auto: Any, place: Location, kind: str, dtype: Any) -> tuple[Any,
                 place.at, dtype=dtype, output_loading_info=True, weights_only=True, **place.options, **packing
             )
         except Exception as error:  # whatever the library, the hub and the files raise
-            raise _refusal(place, error) from error
+            raise explain(place.at, error, place.local) from error
     check_weights(place.at, info)
     hub = {key: place.options[key] for key in ("revision", "local_files_only") if key in place.options}
     restore_saved(network, place.at, **hub)
@@ -179,13 +178,6 @@ def _load_parts(auto: Any, place: Location, kind: str, dtype: Any) -> tuple[Any,
     if hasattr(network.config, "mask_ratio"):
         network.config.mask_ratio = 0.0  # a model trained to fill in patches that are left out gets all of them
     return network, tokenizer, processor
-
-
-def _refusal(place: Location, error: Exception) -> IsotropeError:
-    """What to say of an error while loading; timm is named where that is what is missing."""
-    if isinstance(error, ImportError) and "timm" in str(error) and find_spec("timm") is None:
-        return MissingExtra("timm", "timm", f"the model {place.name}")
-    return InputError(explain(place.at, error, place.local))
 
 
 def can_read(
@@ -219,7 +211,7 @@ def _reads(place: Location) -> tuple[tuple[str, ...], Any]:
             return find_modalities(config, _own_class(place, config)), config
         except Exception as error:  # whatever the library, the hub, the files and code of the model's own raise
             if "trust_remote_code" in str(error):
-                raise InputError(explain(place.at, error, place.local)) from error
+                raise explain(place.at, error, place.local) from error
             return ("text",), None
 
 

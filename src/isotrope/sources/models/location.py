@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
+import threading
+import urllib.parse
+import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +14,13 @@ from typing import Any
 from isotrope.errors import InputError, MissingExtra
 from isotrope.sources import EMBEDDED
 from isotrope.sources.models.gguf import check_gguf
-from isotrope.sources.models.hub import find_commit, hub_answers
 from isotrope.sources.models.model_files import check_config_file
 from isotrope.storage.files import check_regular, check_regular_files
+
+_HUB = "https://huggingface.co"
+
+#: Seconds after which a name server that says nothing counts as no network.
+_PATIENCE = 3.0
 
 
 @dataclass(frozen=True)
@@ -111,3 +119,39 @@ def _only_here(place: str, gguf_file: str | None, revision: str | None) -> bool:
         f"{place!r} is neither a folder here nor reachable on the Hugging Face hub (no network); "
         "check the name, or give the folder of a downloaded model."
     )
+
+
+def hub_answers() -> bool:
+    """Whether the hub's address is known: without a network its client would retry for half a minute."""
+    if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
+        return True  # the client itself then looks only into its cache, at once
+    if urllib.request.getproxies():  # then the proxy resolves the name
+        return True
+    host = urllib.parse.urlsplit(os.environ.get("HF_ENDPOINT", _HUB)).hostname
+    found = threading.Event()
+
+    def ask() -> None:
+        try:
+            socket.getaddrinfo(host, 443)
+        except OSError:
+            return
+        found.set()
+
+    asking = threading.Thread(target=ask, daemon=True)  # a lookup cannot be called off, but it can be left behind
+    asking.start()
+    asking.join(_PATIENCE)
+    return found.is_set()
+
+
+def find_commit(name: str, file: str, revision: str | None = None) -> str | None:
+    """The commit under which a file of a model on the hub lies in the client's cache, None where it does not."""
+    try:
+        from huggingface_hub import try_to_load_from_cache
+        from huggingface_hub.errors import HFValidationError
+    except ImportError:
+        return None
+    try:
+        found = try_to_load_from_cache(name, file, revision=revision)
+    except HFValidationError:
+        return None
+    return Path(found).parents[file.count("/")].name if isinstance(found, str) else None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from isotrope.errors import InputError
+from isotrope.errors import InputError, IsotropeError, MissingExtra
 
 #: Layers that a config may ask for at most, and those that it may have whatever weights there are: some models use one
 #: set of weights for all of their layers. Experts of a layer, which often share tensors.
@@ -109,17 +110,20 @@ def describe_error(error: BaseException) -> str:
     return " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
 
 
-def explain(place: str, error: Exception, local: bool) -> str:
-    """One sentence for what went wrong while loading."""
+def explain(place: str, error: Exception, local: bool) -> IsotropeError:
+    """The error that says in one sentence what went wrong while a model was loaded."""
     text = describe_error(error)
+    check = "the files in it" if local else "its name, its revision and the network"
+    message = f"the model {place!r} cannot be loaded ({text}); check {check}."
     if "trust_remote_code" in text or "custom code" in text:
-        return (
+        message = (
             f"the model {place!r} wants to run code of its own, which is refused; "
             "read that code, and if you trust it add --trust-remote-code."
         )
-    if isinstance(error, ImportError):
-        return f"the model {place!r} needs what cannot be imported here ({text}); install what it names."
-    if type(error).__name__ == "SafetensorError":
-        return f"the weights of {place!r} are damaged or cut short ({text}); download them again."
-    check = "the files in it" if local else "its name, its revision and the network"
-    return f"the model {place!r} cannot be loaded ({text}); check {check}."
+    elif isinstance(error, ImportError):
+        if "timm" in text and find_spec("timm") is None:
+            return MissingExtra("timm", "timm", f"the model {place}")
+        message = f"the model {place!r} needs what cannot be imported here ({text}); install what it names."
+    elif type(error).__name__ == "SafetensorError":
+        message = f"the weights of {place!r} are damaged or cut short ({text}); download them again."
+    return InputError(message)

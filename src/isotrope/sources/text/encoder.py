@@ -100,14 +100,12 @@ class Encoder:
     def __call__(self, texts: Sequence[str], tell: Tell | None = None) -> Rows:
         """One row for each text, in the order of the texts, (n, d); texts that are there again are encoded once."""
         unique = list(dict.fromkeys(texts))
-        _refuse(unique, [i for i, text in enumerate(unique) if not text.strip()], "are blank")
+        _check_none(unique, [i for i, text in enumerate(unique) if not text.strip()], "are blank")
         rows, ids = self._rows(open_corpus(unique), len(unique), tell)
         without = np.setdiff1d(np.arange(len(unique)), ids).tolist()
-        _refuse(unique, without, f"have no token for the tokenizer of {self.name}")
-        place = np.empty(len(unique), np.int64)
-        place[ids] = np.arange(len(ids))
-        number = {text: i for i, text in enumerate(unique)}
-        return rows[place[[number[text] for text in texts]]]
+        _check_none(unique, without, f"have no token for the tokenizer of {self.name}")
+        row_of = {unique[i]: row for row, i in enumerate(ids)}
+        return rows[[row_of[text] for text in texts]]
 
     def of(self, corpus: Corpus, tell: Tell | None = None) -> Rows:
         """A row for each text of a corpus that has tokens, in the order of the corpus, (n, d)."""
@@ -136,11 +134,6 @@ def _rows_and_ids(batch: Batch) -> list[tuple[Rows, NDArray[np.int64]]]:
     return [(to_numpy(rows), batch.rows.sequence.astype(np.int64)) for rows in batch.layers.values()]
 
 
-def encode(texts: Sequence[str], reading: Input, tell: Tell | None = None) -> Rows:
-    """One row for each text, in the order of the texts, (n, d); several sets are faster with one `Encoder`."""
-    return Encoder(reading)(texts, tell)
-
-
-def _refuse(texts: Sequence[str], bad: Sequence[int], what: str) -> None:
+def _check_none(texts: Sequence[str], bad: Sequence[int], what: str) -> None:
     if bad:
         raise InputError(f"{len(bad):,} of {len(texts):,} texts {what} (the first: {texts[bad[0]]!r}); leave them out.")

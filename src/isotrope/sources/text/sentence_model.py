@@ -14,10 +14,11 @@ from isotrope.layers import Layer
 from isotrope.sources.batch import Batch, Groups, Rows
 from isotrope.sources.corpora.corpus import Corpus, Text
 from isotrope.sources.models.environment import check_packages, resolve_device, silence_transformers
-from isotrope.sources.models.hub import find_commit
 from isotrope.sources.models.load import Loaded, list_weight_files
-from isotrope.sources.models.location import check_local_folder
+from isotrope.sources.models.location import check_local_folder, find_commit
+from isotrope.sources.models.model_files import describe_error
 from isotrope.sources.source import Cursor, Source, batches_per_shard
+from isotrope.sources.text.model_source import widen
 
 #: The name of this space, where layers are named.
 ENCODED = "encoded"
@@ -58,7 +59,7 @@ def load_pipeline(
                 place, device=used, local_files_only=local, model_kwargs={"weights_only": True}, **options
             )
         except Exception as error:  # whatever the libraries, the hub and the files raise
-            reason = " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
+            reason = describe_error(error)
             raise InputError(
                 f"{str(model)!r} cannot be loaded by sentence-transformers ({reason}); check the name or folder."
             ) from error
@@ -110,11 +111,11 @@ class EncodedSource(Source):
         yield from self._batches(texts)
 
     def _batches(self, texts: Iterator[Text]) -> Iterator[Batch]:
-        while some := list(islice(texts, self._texts_of_a_batch)):
-            rows = self._encode([text.text for text in some])
-            groups = None if some[0].group is None else Groups.of(text.group for text in some)
-            known = Rows(np.array([text.id for text in some], np.uint64), group=groups)
-            yield Batch({ENCODED: rows if rows.element_size() >= 4 else rows.float()}, known, {"texts": len(some)})
+        while part := list(islice(texts, self._texts_of_a_batch)):
+            rows = self._encode([text.text for text in part])
+            groups = None if part[0].group is None else Groups.of(text.group for text in part)
+            known = Rows(np.array([text.id for text in part], np.uint64), group=groups)
+            yield Batch({ENCODED: widen(rows)}, known, {"texts": len(part)})
 
     @property
     def _texts_of_a_batch(self) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -10,29 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.layers import Choice, Layer
-from isotrope.sources.batch import Batch, Rows
+from isotrope.layers import Choice
+from isotrope.sources.batch import Batch
 from isotrope.sources.corpora.corpus import Corpus, Text
-from isotrope.sources.models.hidden_states import (
-    compute_hidden_states,
-    find_final_norm,
-    name_states,
-    record_input,
-    shift_right,
-)
+from isotrope.sources.models.hidden_states import compute_hidden_states, find_final_norm, record_input, shift_right
 from isotrope.sources.models.load import Loaded
-from isotrope.sources.source import MOST, Cursor, Source, batches_per_shard
-from isotrope.sources.text.layer_choice import check_mixes, check_options, name_layers, resolve_pooled_layers
-from isotrope.sources.text.pooling import mean, parse
-from isotrope.sources.text.rows import (
-    average_layers,
-    common_multiple,
-    count_tokens_per_row,
-    merge_mask,
-    pool_rows,
-    stack_layers,
-    token_rows,
-)
+from isotrope.sources.source import MOST, Cursor
+from isotrope.sources.text.model_source import KnownTokens, ModelSource, widen
+from isotrope.sources.text.pooling import mean
 from isotrope.sources.text.token_weights import TokenWeights
 from isotrope.sources.text.tokenize import EncodedText, encode, fill_rows, pad_texts, resolve_max_length, tokenize_first
 
@@ -43,18 +29,23 @@ _BATCHES_SORTED_TOGETHER = MOST
 _COUNTED_TEXTS = 2_000
 
 
-class TextSource(Source):
+class TextSource(ModelSource):
     """Rows from the hidden states of a model over a corpus: tokens, or with a pooling one row for each text.
-
-    layers: which ones, see `isotrope.layers.resolve_layers`. pooling: see `isotrope.sources.text.pooling.parse`.
-    token_weights: by which a mean counts its tokens.
-    special_tokens: "keep" or "drop" the rows of tokens that the tokenizer added. batch_size: texts in a forward pass.
-    max_length: tokens at which texts are cut, by default 512 or what the model takes. in_order: rows come in the
-    order of their texts; otherwise texts of like length go together, which is faster.
 
     A layer may have a row for every few tokens, as in CANINE; such rows have no token type, and neither have tokens
     that are spelled in characters, as for CharacterBERT. Where a layer has rows that stand for no whole number of
     tokens, texts are run one at a time, so that none of its rows is padding.
+
+    Args:
+        loaded: The model.
+        corpus: The texts.
+        layers: Which ones, see `isotrope.layers.resolve_layers`.
+        pooling: See `isotrope.sources.text.pooling.parse`.
+        token_weights: Weights of token types for the pooling `mean`.
+        special_tokens: "keep" or "drop" the rows of tokens that the tokenizer added.
+        batch_size: Texts in a forward pass.
+        max_length: Tokens at which texts are cut, by default 512 or what the model takes.
+        in_order: Rows come in the order of their texts; otherwise texts of like length go together, which is faster.
     """
 
     unit = "texts"
@@ -72,39 +63,60 @@ class TextSource(Source):
         max_length: int | None = None,
         in_order: bool = False,
     ) -> None:
-        check_options(special_tokens, batch_size)
-        self.loaded, self.corpus = loaded, corpus
+        super().__init__(
+            loaded,
+            corpus,
+            pooling=pooling,
+            token_weights=token_weights,
+            special_tokens=special_tokens,
+            batch_size=batch_size,
+            in_order=in_order,
+        )
         self._texts = Cursor(lambda: iter(corpus))
         self._window: tuple[int, int, list[EncodedText]] | None = None  # that of the last shard: the next may be in it
-        self.special_tokens, self.batch_size, self.in_order = special_tokens, batch_size, in_order
-        self.pooling = parse(pooling) if pooling else None
-        self.token_weights = token_weights
         if token_weights is not None:
             if self.pooling is None or self.pooling.pool is not mean:
                 raise InputError(f"token weights are for the pooling mean, got {pooling or 'none'}; leave one out.")
-            token_weights.refuse_other(loaded)
+            token_weights.check_vocabulary(loaded)
         self.max_length = resolve_max_length(loaded, max_length)
         ids, mask = tokenize_first(loaded, corpus, self.max_length)
         self._spelled = ids.ndim > 2  # a token has several ids, those of its characters
         encoder, decoder = compute_hidden_states(loaded, ids, mask)
         states = [*encoder, *decoder]
-        self._names = name_states(loaded, len(encoder), len(decoder))
-        self.choices = resolve_pooled_layers(layers, self.pooling, self._names)
-        check_mixes(self.choices, self.pooling, self._names)
-        self._norm = find_final_norm(loaded, ids, mask) if any(c.before_norm for c in self.choices) else None
-        self.layers: list[Layer] = [choice.label for choice in self.choices]
-        self._tokens_per_row = {i: count_tokens_per_row(ids.shape[1], states[i].shape[1]) for i in self._asked}
-        self._multiple = common_multiple(self._tokens_per_row.values())
+        self._choose_layers(layers, len(encoder), len(decoder))
+        self._check_mixes()
+        self._norm = None
+        if any(choice.before_norm for choice in self.choices):
+            self._norm = find_final_norm(loaded, lambda: compute_hidden_states(loaded, ids, mask))
+        length = ids.shape[1]
+        self._tokens_per_row = {i: count_tokens_per_row(length, states[i].shape[1]) for i in self._asked}
+        self._multiple = math.lcm(*(step for step in self._tokens_per_row.values() if step is not None))
         self.max_length = max(self.max_length - self.max_length % self._multiple, self._multiple)
         if None in self._tokens_per_row.values():
             self.batch_size = 1
-        self._refuse_lengths()
-        self.width = self._check_states({i: states[i] for i in self._asked}, ids.shape[1])
+        self._check_lengths()
+        self._group_layers(lambda choice: (self.is_decoder(choice), self._tokens_per_row[choice.states[0]]))
+        self._layouts.sort(key=lambda choices: self.is_decoder(choices[0]))
+        self.width = self._check_states({i: states[i] for i in self._asked}, length)
 
     @property
     def _asked(self) -> set[int]:
         """Numbers of the hidden states that are asked for; the others are not kept."""
         return {state for choice in self.choices for state in choice.states}
+
+    def _check_mixes(self) -> None:
+        """Raise for mixes of layers that cannot be averaged, or that the pooling cannot use."""
+        pooling = self.pooling
+        for choice in self.choices:
+            sides = {self._names[state].partition(".")[0] for state in choice.states}
+            if pooling and len(choice.states) < pooling.least:
+                raise InputError(
+                    f"the pooling {pooling.name} needs at least {pooling.least} layers, got {choice.label}."
+                )
+            if len(choice.states) > 1 and pooling is None:
+                raise InputError(f"the mix of layers {choice.label} needs a pooling, such as --pooling mean.")
+            if {"encoder", "decoder"} <= sides:
+                raise InputError(f"the mix {choice.label} joins encoder and decoder layers, whose rows differ.")
 
     def _check_states(self, states: dict[int, Any], length: int) -> int:
         """The width that the states asked for have in common, once they are known to hold a row for each token."""
@@ -125,8 +137,8 @@ class TextSource(Source):
             )
         return widths[0]
 
-    def _refuse_lengths(self) -> None:
-        """Refuse what needs a row for each token where a layer has another number."""
+    def _check_lengths(self) -> None:
+        """Raise for mixes and weights that need a row for each token, where a layer has another number."""
         for choice in self.choices:
             if len({self._tokens_per_row[i] for i in choice.states}) > 1:
                 raise InputError(f"the layers {choice.label} of {self.loaded.name} have different lengths; name one.")
@@ -134,57 +146,24 @@ class TextSource(Source):
         if odd and self.token_weights is not None:
             raise InputError(f"layer {odd[0]} of {self.loaded.name} has no row for each token; leave the weights out.")
 
-    @property
-    def total(self) -> int | None:
-        return self.corpus.count()
-
-    @property
-    def layer_names(self) -> dict[Layer, str]:
-        """What to call each layer, where there is more to say than its number."""
-        return name_layers(self.choices, self._names)
-
-    def batches(self, start: int = 0) -> Iterator[Batch]:
-        """The batches from number `start` on; earlier texts are read and tokenized, but not run."""
-        skip = start
-        for encoded, without in self._tokenize():
-            if skip >= self.parts:
-                skip -= self.parts
-                continue
-            yield from islice(self._batch(encoded, without), skip, None)  # no name here that would keep a batch alive
-            skip = 0
-
-    @property
-    def parts(self) -> int:
-        """Batches made from one forward pass: layers whose rows differ come apart."""
-        return len(self._layouts())
-
-    def _layouts(self) -> dict[tuple[bool, int | None], list[Choice]]:
-        """The layers with the same rows: those of the encoder, those of the decoder, and by tokens to a row."""
-        found: dict[tuple[bool, int | None], list[Choice]] = {}
-        for choice in sorted(self.choices, key=self.is_decoder):
-            found.setdefault((self.is_decoder(choice), self._tokens_per_row[choice.states[0]]), []).append(choice)
-        return found
-
     def is_decoder(self, choice: Choice) -> bool:
         """Whether a layer is of the decoder of a model that has an encoder too."""
         return self.loaded.encoder_decoder and "decoder" in self._names[choice.states[0]].split(".")
 
-    def _tokenize(self) -> Iterator[tuple[list[EncodedText], int]]:
-        """Batches of tokenized texts, by length within a window, and how many texts without tokens to report."""
+    def _passes(self) -> Iterator[tuple[list[EncodedText], dict[str, int]]]:
+        """Batches of tokenized texts, by length within a window, and what is to be counted with each."""
         texts, without = iter(self.corpus), 0
-        last: list[
-            EncodedText
-        ] = []  # held back, because texts without tokens may follow it that no other batch reports
+        last: list[EncodedText] = []  # the next window may have texts without tokens that only this batch can report
         while window := list(islice(texts, self.batch_size * _BATCHES_SORTED_TOGETHER)):
             encoded = self._sort_by_length(window)
             without += len(window) - len(encoded)
             for i in range(0, len(encoded), self.batch_size):
                 if last:
-                    yield last, without
+                    yield last, _count(last, without)
                     without = 0
                 last = encoded[i : i + self.batch_size]
         if last:
-            yield last, without
+            yield last, _count(last, without)
 
     def _sort_by_length(self, window: list[Text]) -> list[EncodedText]:
         """The texts of a window that have tokens, in the order in which they are run."""
@@ -192,10 +171,6 @@ class TextSource(Source):
         if not self.in_order:
             encoded.sort(key=lambda e: (-len(e.tokens), e.id))
         return encoded
-
-    @property
-    def shard_size(self) -> int:
-        return self.batch_size * batches_per_shard(None if self.total is None else -(-self.total // self.batch_size))
 
     def shard(self, number: int) -> Iterator[Batch]:
         """The batches of one shard; texts before its window are read, but not tokenized."""
@@ -207,46 +182,47 @@ class TextSource(Source):
         _, count, encoded = self._window
         without = 0 if part else count - len(encoded)
         if without and not encoded:
-            yield Batch({}, Rows(np.empty(0, np.uint64)), {"texts": without, "texts_without_tokens": without})
+            yield from self._batches([], _count([], without))
         for i in range(part, min(part + size, len(encoded)), self.batch_size):
-            yield from self._batch(encoded[i : i + self.batch_size], without)
+            texts_run = encoded[i : i + self.batch_size]
+            yield from self._batches(texts_run, _count(texts_run, without))
             without = 0
 
-    def _batch(self, encoded: list[EncodedText], without: int) -> Iterator[Batch]:
-        ids, mask = pad_texts(encoded, self.loaded.pad, self._multiple)
-        special = fill_rows([e.special for e in encoded], mask.shape, fill=False)
+    def _run(self, items: list[EncodedText], counts: Mapping[str, int]) -> Iterator[Batch]:
+        ids, mask = pad_texts(items, self.loaded.pad, self._multiple)
+        special = fill_rows([e.special for e in items], mask.shape, fill=False)
         with record_input(self._norm) as before:
             encoder, decoder = compute_hidden_states(self.loaded, ids, mask)
         states = {i: state for i, state in enumerate((*encoder, *decoder)) if i in self._asked}
         del encoder, decoder
         self._check_states(states, ids.shape[1])
-        counts = {
-            "texts": len(encoded) + without,
-            "truncated_texts": sum(e.cut > 0 for e in encoded),
-            "truncated_tokens": sum(e.cut for e in encoded),
-        }
-        if without:
-            counts["texts_without_tokens"] = without
-        for (side, step), choices in self._layouts().items():
-            read, added = ids, special
-            if side:  # the decoder reads the start token first, which belongs to no text
-                read = shift_right(self.loaded, ids)
-                added = np.concatenate([np.ones_like(special[:, :1]), special[:, :-1]], axis=1)
-            counted = mask & ~added if self.special_tokens == "drop" else mask
-            join = stack_layers if self.pooling and self.pooling.least else average_layers
+        join = _stack_states if self.pooling and self.pooling.least else _average_states
+        for choices in self._layouts:
             hidden = {c.label: before[-1] if c.before_norm else join(states, c.states) for c in choices}
-            if step is None:  # one text at a time: nothing is padding
-                counted = np.ones(states[choices[0].states[0]].shape[:2], dtype=bool)
-                added = np.zeros_like(counted)
-            elif step > 1:
-                counted, added = merge_mask(counted, step), ~merge_mask(mask & ~added, step)
-            named = read if step == 1 and not self._spelled else None
-            if self.pooling is None:
-                layers, rows = token_rows(hidden, encoded, named, added, counted)
-            else:
-                layers, rows = pool_rows(hidden, encoded, named, counted, self.pooling, self.token_weights)
-            yield Batch(layers, rows, counts)
+            tokens = self._describe_tokens(choices[0], states, ids, special, mask)
+            yield self._make_batch(hidden, items, tokens, counts)
             counts = {}
+
+    def _describe_tokens(
+        self,
+        choice: Choice,
+        states: Mapping[int, Any],
+        ids: NDArray[np.int64],
+        special: NDArray[np.bool_],
+        mask: NDArray[np.bool_],
+    ) -> KnownTokens:
+        """What is known of the rows of a layer, from the ids, the special tokens and the mask of the texts, (b, t)."""
+        first = choice.states[0]
+        if self.is_decoder(choice):  # the decoder reads the start token first, which belongs to no text
+            ids = shift_right(self.loaded, ids)
+            special = np.concatenate([np.ones_like(special[:, :1]), special[:, :-1]], axis=1)
+        step = self._tokens_per_row[first]
+        if step is None:  # one text at a time: nothing is padding
+            whole = np.ones(states[first].shape[:2], dtype=bool)
+            return KnownTokens(None, ~whole, whole)
+        if step > 1:
+            return KnownTokens(None, ~merge_mask(mask & ~special, step), merge_mask(mask, step))
+        return KnownTokens(None if self._spelled else ids, special, mask)
 
     def estimate_rows(self, *, rows: int, types: int, units: int) -> tuple[int, int]:
         """Estimate the rows and the token types of a layer from the tokens of the first texts."""
@@ -256,15 +232,9 @@ class TextSource(Source):
             return count, 0
         encoded = encode(self.loaded, texts, self.max_length)
         kept = [e.tokens[~e.special] if self.special_tokens == "drop" else e.tokens for e in encoded]
-        tokens, share = [int(t) for some in kept for t in some], count / max(len(texts), 1)
+        tokens, share = [int(t) for text in kept for t in text], count / max(len(texts), 1)
         # New types become rarer with the length of a text, about as its square root (Heaps' law).
         return round(len(tokens) * share), round(len(set(tokens)) * max(share, 1.0) ** 0.5)
-
-    def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
-        """The text of token types, None where rows are pooled."""
-        if self.pooling is not None:
-            return None
-        return [str(name) for name in self.loaded.tokenizer.convert_ids_to_tokens(tokens.tolist())]
 
     def _rows_are(self) -> str:
         """What rows are, in words."""
@@ -278,20 +248,50 @@ class TextSource(Source):
 
     def describe(self) -> dict[str, Any]:
         """Plain data for provenance."""
-        model = self.loaded.model
-        return {
-            **self.loaded.describe(),
+        return super().describe() | {
             "rows_are": self._rows_are(),
-            "hooks": self.loaded.hooks,
-            "dtype": str(model.dtype).removeprefix("torch."),
-            "states": len(self._names),
-            "layers_are": getattr(model, "layers_are", None),
-            "layers": list(self.layers),
-            "width": self.width,
-            "pooling": self.pooling.name if self.pooling else None,
+            "layers_are": getattr(self.loaded.model, "layers_are", None),
             "token_weights": self.token_weights.describe() if self.token_weights else None,
-            "special_tokens": self.special_tokens,
             "max_length": self.max_length,
-            "batch_size": self.batch_size,
-            "corpus": self.corpus.describe() | {"name": self.corpus.name},
         }
+
+
+def _count(encoded: list[EncodedText], without: int) -> dict[str, int]:
+    """What a batch has to report: its texts, and those without tokens that were left out before it."""
+    counts = {"texts": len(encoded) + without}
+    if encoded:
+        counts["truncated_texts"] = sum(e.cut > 0 for e in encoded)
+        counts["truncated_tokens"] = sum(e.cut for e in encoded)
+    return counts | ({"texts_without_tokens": without} if without else {})
+
+
+def _average_states(states: Mapping[int, Any], wanted: tuple[int, ...]) -> Any:
+    """One state, or the average of several."""
+    if len(wanted) == 1:
+        return states[wanted[0]]
+    return sum(widen(states[i]) for i in wanted) / len(wanted)
+
+
+def _stack_states(states: Mapping[int, Any], wanted: tuple[int, ...]) -> Any:
+    """Several states side by side, (b, layers, t, d)."""
+    import torch
+
+    return torch.stack([states[i] for i in wanted], dim=1)
+
+
+def count_tokens_per_row(tokens: int, rows: int) -> int | None:
+    """Tokens to a row, None where that is no whole number.
+
+    >>> [count_tokens_per_row(16, rows) for rows in (16, 4, 5, 32)]
+    [1, 4, None, None]
+    """
+    return tokens // rows if 0 < rows <= tokens and tokens % rows == 0 else None
+
+
+def merge_mask(mask: NDArray[np.bool_], step: int) -> NDArray[np.bool_]:
+    """A mask (b, t) of rows that stand for several tokens each, (b, t / step): true where any of them is.
+
+    >>> merge_mask(np.array([[True, True, True, False, False, False]]), 2).tolist()
+    [[True, True, False]]
+    """
+    return np.asarray(mask.reshape(len(mask), -1, step).any(axis=2))

@@ -46,8 +46,8 @@ class TokenWeights:
             raise InputError("token weights are numbers above zero, one for each token id; these are not.")
         object.__setattr__(self, "values", values)
 
-    def refuse_other(self, loaded: Loaded) -> None:
-        """Refuse weights that are not of a model's own token ids."""
+    def check_vocabulary(self, loaded: Loaded) -> None:
+        """Raise where the weights are not those of the token ids of a model."""
         expected = vocabulary(loaded)
         if len(self.values) != expected:
             raise InputError(

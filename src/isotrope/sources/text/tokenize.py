@@ -15,7 +15,6 @@ from isotrope.sources.models.load import Loaded
 #: Longer texts are cut here, unless the model takes less or the user says otherwise.
 LONGEST = 512
 
-
 #: Tokens, of the first text and padding, that are enough to see which hidden states there are, and how long.
 _PROBE = 16
 
@@ -39,8 +38,8 @@ def tokenize_first(
     """Ids and mask of the beginning of the first text that has tokens, to see which hidden states there are."""
     for text in texts:
         for e in encode(loaded, [text], max_length):
-            some = e._replace(tokens=e.tokens[: _PROBE // 2])
-            return pad_texts([some], loaded.pad, _PROBE if max_length >= _PROBE else 1)
+            beginning = e._replace(tokens=e.tokens[: _PROBE // 2])
+            return pad_texts([beginning], loaded.pad, _PROBE if max_length >= _PROBE else 1)
     raise InputError(f"no text has a token for the tokenizer of {loaded.name}; give a text that it can read.")
 
 
