@@ -14,6 +14,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
+# Compiled modules are kept for the many processes that tests start, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
 # Neighbouring tests stay in one process, which then makes their fixtures once.
 PARALLEL := -q -n 2 --dist worksteal
 

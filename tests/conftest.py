@@ -1,7 +1,7 @@
 """Settings that all tests share."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,12 @@ settings.register_profile(
 )
 settings.load_profile("isotrope")
 
-# Doctests are looked for in every module, and several folders have a conftest of their own.
-collect_ignore_glob = ["conftest.py", "*/conftest.py"]
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Collect no doctests here: tests have none, and those of the package are in `src`."""
+    found = yield
+    return [collector for collector in found if type(collector) is pytest.Module]
 
 
 @pytest.fixture(scope="session")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import shlex
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +14,7 @@ import pytest
 
 from testkit.command import find_command
 from testkit.document_inputs import write_inputs
+from testkit.programs import run_program
 
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
@@ -114,12 +113,9 @@ def run(page: str, code: list[str], folder: Path) -> None:
     if len(code) == len(blocks(page, "python")):
         parts = [around.slow_before, *parts, around.slow_after]
     whole = "\n".join(parts)
-    environment = os.environ | {"MPLBACKEND": "agg", "MTEB_CACHE": str(folder / "mteb")}
-    done = subprocess.run(
-        [sys.executable, "-c", whole], capture_output=True, text=True, check=False, cwd=folder, env=environment
-    )
-    assert done.returncode == 0, done.stderr
-    assert re.match(around.prints, done.stdout), done.stdout
+    done = run_program(whole, folder, MPLBACKEND="agg", MTEB_CACHE=str(folder / "mteb"))
+    assert done.code == 0, done.err
+    assert re.match(around.prints, done.out), done.out
 
 
 @pytest.mark.parametrize("page", PYTHON)

@@ -22,8 +22,8 @@ from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
 from isotrope.sources.text.encoder import Encoder
 from isotrope.sources.text.token_weights import sif_weights
-from testkit.alone import run_without_isotrope
 from testkit.models import FAMILIES, save_model, smollm2_file, texts
+from testkit.programs import run_without_isotrope
 
 #: Of 1 to 90 words, so that the longest are cut at the models' 64 tokens.
 TEXTS = texts(40, longest=90)

@@ -18,7 +18,7 @@ from isotrope.integrations import KINDS, export
 from isotrope.integrations.linear_map import estimate_rounding
 from isotrope.repairs import Affine, AllButTheTop, Centering, Repair, SoftDecay, Whitening
 from isotrope.repairs.linear import LinearRepair
-from testkit.alone import run_without_isotrope
+from testkit.programs import run_without_isotrope
 
 FILES = [name for name in KINDS.names() if not KINDS.get(name).of_model]
 

@@ -18,7 +18,7 @@ from isotrope.integrations import export
 from isotrope.integrations.sentence_transformers import RepairModule, fold
 from isotrope.repairs import Affine, Centering, SoftDecay, Whitening
 from isotrope.sources.models.location import find_embedded_folder
-from testkit.alone import run_without_isotrope
+from testkit.programs import run_without_isotrope
 
 #: Lines of the Python manual: short, so that they are quickly encoded, and of many kinds.
 LINES = [line.strip() for text in topics.values() for line in text.splitlines() if 30 < len(line.strip()) < 60]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +18,7 @@ from isotrope import nn
 from isotrope.errors import InputError, StoreError
 from isotrope.softdecay.positions import Position, find_position
 from testkit.networks import NORM_LAST, batch, network
+from testkit.programs import run_program
 
 
 def bent(hidden: torch.Tensor, mask: torch.Tensor, alpha: float = -0.5) -> torch.Tensor:
@@ -320,14 +319,15 @@ def test_restored_by_a_program_that_knows_nothing_but_the_folder(tmp_path: Path)
         torch.save({"inputs": inputs, "logits": model(**inputs).logits}, tmp_path / "said.pt")
     model.save_pretrained(tmp_path / "saved")
     program = (
-        "import sys, torch; from transformers import AutoModelForSequenceClassification as Auto;"
+        "import torch; from transformers import AutoModelForSequenceClassification as Auto;"
         "from isotrope import nn;"
-        "model = Auto.from_pretrained(sys.argv[1] + '/saved'); layer = nn.restore(model);"
-        "said = torch.load(sys.argv[1] + '/said.pt'); found = model(**said['inputs']).logits;"
+        "model = Auto.from_pretrained('saved'); layer = nn.restore(model);"
+        "said = torch.load('said.pt'); found = model(**said['inputs']).logits;"
         "print(layer.alpha, float((found - said['logits']).abs().max()))"
     )
-    told = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
-    alpha, apart = map(float, told.stdout.split())
+    done = run_program(program, tmp_path)
+    assert done.code == 0, done.err
+    alpha, apart = map(float, done.out.split())
     assert alpha == layer.alpha != pytest.approx(-0.7)
     assert apart < 1e-6
 

@@ -13,7 +13,6 @@ import pytest
 
 import isotrope
 from isotrope.errors import InputError
-from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
 from isotrope.studies import all_studies
 from isotrope.studies.anisotropy import anisotropy
@@ -55,11 +54,22 @@ def test_norm_variance_of_words_that_hardly_repeat(model: str, tmp_path: Path) -
     assert list(words.tables[0].frame.columns)[:3] == ["layer", "tokens", "words"]
 
 
+@pytest.fixture
+def svg_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are saved as SVG alone: a study takes most of its time for PDF, whose files other tests look at."""
+    monkeypatch.setattr("isotrope.studies.figures.KINDS", ("svg",))
+
+
+@pytest.mark.usefixtures("svg_alone")
 def test_norm_variance(model: str, tmp_path: Path) -> None:
-    study = norm_variance(output=tmp_path / "s", models=[model], text=TEXTS, device="cpu")
+    said: list[str] = []
+    given = {"models": [model], "text": [*TEXTS, *texts(20, seed=1)], "texts": len(TEXTS), "device": "cpu"}
+    study = norm_variance(output=tmp_path / "s", say=said.append, **given)
+    assert re.fullmatch(r"reading and measuring will take about [\d.]+ (seconds|minutes); .*", said[0])
     layers = study.table(f"{model} layers", "layers")
     assert layers["residual"].max() <= 1e-9
     rows, types = rows_and_types(model, 2)
+    assert study.table(f"{model} frequency", "sizes")["tokens"][0] == len(rows)  # of the texts that are not cut off
     means = {t: rows[types == t].mean(0) for t in np.unique(types)}
     within = sum(((rows[types == t] - means[t]) ** 2).sum() for t in means) / len(rows)
     assert layers["Q"][2] == pytest.approx((rows**2).sum(1).mean(), rel=1e-6)
@@ -78,7 +88,7 @@ def test_norm_variance(model: str, tmp_path: Path) -> None:
     assert norms["predicted Q"].notna().all()
     assert {"norm-variance", "frequency", "filters", "sizes", "words", "post_norm"} <= drawn(study)
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "s/parts").rglob("*.json")}
-    again = norm_variance(output=tmp_path / "s", models=[model], text=TEXTS, device="cpu", resume=True)
+    again = norm_variance(output=tmp_path / "s", resume=True, **given)
     assert before == {p: p.stat().st_mtime_ns for p in (tmp_path / "s/parts").rglob("*.json")}
     assert again.to_dict()["tables"] == study.to_dict()["tables"]
 
@@ -104,6 +114,7 @@ def test_norms_of_layers(model: str, tmp_path: Path) -> None:
     assert list(find_layer_norms(llama)) == [3]  # only the last is behind a norm
 
 
+@pytest.mark.usefixtures("svg_alone")
 def test_anisotropy(model: str, tmp_path: Path) -> None:
     study = anisotropy(output=tmp_path / "s", models=[model], text=TEXTS, width=64, quick=True, device="cpu")
     layers = study.table(f"{model} layers", "layers")
@@ -130,6 +141,7 @@ def test_anisotropy(model: str, tmp_path: Path) -> None:
     assert drawn(study) == {"layers", "mean_cosine", "drift", "fresh_block_0", "trained_block_0", "trained_block_1"}
 
 
+@pytest.mark.usefixtures("svg_alone")
 def test_anisotropy_of_models_of_other_things(model: str, tmp_path: Path) -> None:
     """A model of images and one of sounds beside one of text, each over its own; sounds cut as texts are."""
     image = pytest.importorskip("PIL.Image")
@@ -178,6 +190,7 @@ def pair_files(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("svg_alone")
 def test_uniformity(model: str, tmp_path: Path) -> None:
     data = write_task(pair_files(tmp_path), "cola")
     given = {"models": [model], "text": TEXTS, "data": data, "train_rows": 24, "device": "cpu"}
@@ -250,14 +263,3 @@ def test_all_studies_with_one_page_over_them(model: str, tmp_path: Path) -> None
     page = (tmp_path / "s/studies.html").read_text()
     assert all(study.paper in page and f'href="{study.name}/parts/' in page for study in found)
     assert len(json.loads((tmp_path / "s/studies.json").read_text())["studies"]) == 3
-
-
-def test_texts_are_cut_and_the_time_is_told(model: str, tmp_path: Path) -> None:
-    said: list[str] = []
-    study = norm_variance(
-        output=tmp_path / "s", models=[model], text=TEXTS, texts=40, quick=True, device="cpu", say=said.append
-    )
-    assert re.fullmatch(r"reading and measuring will take about [\d.]+ (seconds|minutes); .*", said[0])
-    tokens = study.table(f"{model} frequency", "sizes")["tokens"][0]
-    source = Input(model=model, text=[t.text for t in open_corpus(TEXTS)][:40], device="cpu").open()
-    assert tokens == sum(len(batch.rows.sequence) for batch in source.batches())
