@@ -17,10 +17,15 @@ from isotrope.sources.text.token_weights import TokenWeights
 class Advice:
     """What to do with a space, and why.
 
-    reading: what to read, with the advised layers, pooling and token weights. repair: fitted on such rows, or None.
-    evidence: "yardstick" for a model and its text, "geometry" for vectors alone, which is weaker. reasons: sentences.
-    geometry: of the rows before a repair. rows: number of rows or texts that the advice is based on. trials: all
-    candidate spaces.
+    Attributes:
+        reading: What to read, with the advised layers, pooling and token weights.
+        repair: The advised repair, fitted on these rows, or None.
+        evidence: "yardstick" for a model and its text; "geometry" for vectors alone, which is weaker evidence.
+        reasons: Sentences that explain the advice.
+        geometry: Geometry of the rows before a repair.
+        rows: Number of rows or texts that the advice is based on.
+        seed: Seed of the trials.
+        trials: All candidate spaces.
     """
 
     reading: Input

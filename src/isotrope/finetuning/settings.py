@@ -21,10 +21,16 @@ ALPHAS = (-0.2, -0.5, -0.8)
 
 @dataclass(frozen=True)
 class Training:
-    """Hyperparameters, by default the usual ones of GLUE (batches of 32, three epochs, 2e-5, 128 tokens, linear decay).
+    """Hyperparameters; the defaults are the usual ones of GLUE, with linear decay of the learning rate.
 
-    softdecay_learning_rate: learning rate of α. patience: epochs without a better score on held-out rows before early
-    stopping. train_rows: number of training rows, None for all.
+    Args:
+        epochs: Largest number of epochs.
+        batch_size: Rows of a step.
+        learning_rate: Learning rate of the model.
+        softdecay_learning_rate: Learning rate of α.
+        max_length: Number of tokens at which texts are truncated.
+        patience: Epochs without a better score on held-out rows before early stopping.
+        train_rows: Number of training rows; None for all.
     """
 
     epochs: int = option(3, "At most.", panel=_PANEL)

@@ -19,19 +19,21 @@ _SETTINGS = re.compile(r"(\w+)_(\d+)x(\d+)")
 
 
 def get(name: str) -> Measure:
-    """The measure under the name that was asked for; a family takes its parameters from the name.
+    """Get the measure of a name; a family takes its parameters from the name.
 
-    A quantized measure without its quantizer's name is the additive one's.
+    Args:
+        name: Name of the measure. A quantized measure without the name of its quantizer uses the additive one.
 
-    >>> get("explained_variance_7").parameters
-    {'k': 7}
-    >>> get("point_patchiness").name, get("point_patchiness").parameters["kind"]
-    ('point_patchiness', 'additive')
-    >>> get("point_patchiness_product_8x64").parameters
-    {'kind': 'product', 'codebooks': 8, 'size': 64}
-    >>> get("isoscor")
-    Traceback (most recent call last):
-    isotrope.errors.InputError: there is no measure 'isoscor'; did you mean 'isoscore'?
+    Examples:
+        >>> get("explained_variance_7").parameters
+        {'k': 7}
+        >>> get("point_patchiness").name, get("point_patchiness").parameters["kind"]
+        ('point_patchiness', 'additive')
+        >>> get("point_patchiness_product_8x64").parameters
+        {'kind': 'product', 'codebooks': 8, 'size': 64}
+        >>> get("isoscor")
+        Traceback (most recent call last):
+        isotrope.errors.InputError: there is no measure 'isoscor'; did you mean 'isoscore'?
     """
     if found := _SETTINGS.fullmatch(name):
         base = get(found[1])
@@ -50,12 +52,16 @@ def get(name: str) -> Measure:
 
 
 def select(names: str | list[str] | None) -> list[Measure]:
-    """The measures that are named, directly or by their group; None or "all" for all groups.
+    """Select measures by their names or groups.
 
-    >>> [m.name for m in select("isoscore, eee")]
-    ['isoscore', 'eee']
-    >>> len(select("quantized")), len(select("quantized_8x64"))
-    (16, 16)
+    Args:
+        names: Names and groups; None or "all" for every group.
+
+    Examples:
+        >>> [m.name for m in select("isoscore, eee")]
+        ['isoscore', 'eee']
+        >>> len(select("quantized")), len(select("quantized_8x64"))
+        (16, 16)
     """
     parts = ["all"] if names is None else names.split(",") if isinstance(names, str) else list(names)
     chosen: dict[str, Measure] = {}

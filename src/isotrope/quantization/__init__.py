@@ -44,13 +44,21 @@ def quantize(
     seed: int = 0,
     engine: Engine = "own",
 ) -> Quantized:
-    """Train a quantizer on rows, (n, d), and write each of them as one codeword of each codebook.
+    """Train a quantizer on rows and encode each row by one codeword of each codebook.
 
-    kind: "additive" (sums of full-width codewords, LSQ++) or "product" (one codeword for each d / M coordinates).
-    size: cells of each codebook. engine: our own, or faiss as the reference. Raises Undefined with the reason where
-    there are fewer different rows than cells, or where the width cannot be divided among the codebooks.
+    Args:
+        rows: (n, d).
+        kind: "additive" (sums of codewords of full width) or "product" (one codeword for each d / M coordinates).
+        codebooks: Number M of codebooks.
+        size: Number of cells of each codebook.
+        seed: Seed of the training.
+        engine: "own", or "faiss" as the reference.
 
-    Martinez, Zakhmi, Hoos and Little 2018 (LSQ++); Jégou, Douze and Schmid 2011 (product).
+    Raises:
+        Undefined: If there are fewer distinct rows than cells, or the width cannot be divided among the codebooks.
+
+    References:
+        Martinez, Zakhmi, Hoos and Little 2018 (LSQ++); Jégou, Douze and Schmid 2011 (product)
     """
     if (engine, kind) not in _QUANTIZERS:
         known = ", ".join(f"{e} {k}" for e, k in _QUANTIZERS)

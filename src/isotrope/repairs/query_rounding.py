@@ -31,10 +31,14 @@ class Applicable(Protocol):
 
 @dataclass(frozen=True)
 class QueryRounding:
-    """The share of their nearest rows, by cosine after the repair, that queries keep when they are rounded before it.
+    """Share of their nearest rows, by cosine after the repair, that queries keep when they are rounded before it.
 
-    float16, int8: shares, between 0 and 1. queries: their number. rows: among how many they search. nearest: how many
-    of these count for each query.
+    Attributes:
+        float16: Share for queries rounded to float16.
+        int8: Share for queries rounded to int8.
+        queries: Number of queries.
+        rows: Number of rows that are searched.
+        nearest: Number of nearest rows of each query.
     """
 
     float16: float

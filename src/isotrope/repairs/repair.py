@@ -185,7 +185,11 @@ T = TypeVar("T", bound=type[Repair])
 
 
 def repair(name: str) -> Callable[[T], T]:
-    """Register a kind of repair under its name on the command line."""
+    """Register a kind of repair.
+
+    Args:
+        name: Its name on the command line.
+    """
 
     def add(kind: T) -> T:
         kind.name = name
@@ -241,10 +245,14 @@ def _restore(
 
 
 def named(text: str) -> Repair:
-    """The repair, not fitted yet, that a name stands for; settings follow with a colon before each.
+    """Make the unfitted repair of a name.
 
-    >>> named("whitening:strength=0.5:dimensions=256")
-    Whitening(n_components=256, strength=0.5)
+    Args:
+        text: Name of the kind, then settings, each after a colon.
+
+    Examples:
+        >>> named("whitening:strength=0.5:dimensions=256")
+        Whitening(n_components=256, strength=0.5)
     """
     name, *settings = text.split(":")
     repair = REPAIRS.get(name.strip())()

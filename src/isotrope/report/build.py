@@ -41,18 +41,13 @@ def write_report(
     tsne: bool = False,
     progress: Progress = lambda what, done, total: None,
 ) -> Path:
-    """Write the report of a run folder, or of findings alone.
-
-    The maps of a run are computed once and kept in its folder. Findings alone have no rows, and their report no maps.
+    """Write the report of a run folder or of findings, and return its path.
 
     Args:
-        source: The run folder, or what was found.
-        path: The HTML file, by default report.html in the run folder.
-        tsne: Whether to add maps by t-SNE, which take minutes.
-        progress: Called with what is going on, how much is done, and of how much.
-
-    Returns:
-        The path of the report.
+        source: Run folder or findings. Findings alone have no rows, so that their report has no projections.
+        path: File to write; by default report.html in the run folder.
+        tsne: Whether to add t-SNE projections, which take minutes.
+        progress: Called with a stage, what is done and the total.
 
     Examples:
         >>> import tempfile

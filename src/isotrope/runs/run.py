@@ -46,7 +46,11 @@ _STAGE = ".unfinished"
 
 
 class Run:
-    """A run folder: findings.json, readings.csv and .parquet, statistics/, tables/, and a checkpoint while it runs."""
+    """A run folder: findings.json, readings.csv and .parquet, statistics/, tables/, and a checkpoint while it runs.
+
+    Args:
+        folder: Path of the folder.
+    """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)

@@ -80,7 +80,12 @@ class SavedStatistics:
 
 
 def saved_moments(run: str | Path, layer: Layer | None = None) -> Moments:
-    """Moments of one layer that a scan has left in its run folder, all groups together; see `saved_summary`."""
+    """Read the moments of one layer, of all groups together, from a run folder.
+
+    Args:
+        run: The run folder.
+        layer: The layer; None if the run has only one.
+    """
     return saved_summary(run, layer).moments
 
 

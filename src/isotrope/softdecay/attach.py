@@ -76,7 +76,11 @@ def attach(
 
 
 def detach(model: Any) -> Any:
-    """Take the SoftDecay layer out of a model, which then is as it was before; the layer."""
+    """Remove the SoftDecay layer from a model and return the layer.
+
+    Args:
+        model: A model that `attach` was applied to.
+    """
     network = unwrap(model)
     run = find_pass(network)
     if run is None:

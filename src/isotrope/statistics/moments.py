@@ -62,26 +62,24 @@ def _add_outer(matrix: Matrix, weight: float, x: Vector) -> None:
 
 @dataclass(eq=False)
 class Moments:
-    """Count, mean and centred scatter of rows, and the same of their directions.
+    """Count, mean and centred scatter of rows, and of their directions.
 
     A value with an empty element `Moments.empty(d)` and `+`; `+=` reuses memory. Means and scatter are merged
-    centred (Chan, Golub and LeVeque 1983), so a common mean far larger than the spread costs no digits.
+    centred, so a common mean far larger than the spread costs no digits.
 
     Attributes:
         n: Number of rows.
-        mean: Mean row, (d,).
-        scatter: Σ(x − mean)(x − mean)ᵀ, (d, d).
-        unit_mean: Mean of u = x/‖x‖, (d,).
+        mean: (d,), the mean.
+        scatter: (d, d), Σ(x − mean)(x − mean)ᵀ.
+        unit_mean: (d,), mean of u = x/‖x‖.
         unit_scatter: Σ‖u − unit_mean‖².
         energy: Σ‖x‖².
-        zero, nonfinite: Rows that were left out.
-        resolution: Machine epsilon of the coarsest product (float32 in fast precision).
+        zero: Number of zero rows, which are left out.
+        nonfinite: Number of rows with NaN or infinity, which are left out.
+        resolution: Machine epsilon of the coarsest product taken (float32 in fast precision).
 
-    Examples:
-        >>> from isotrope import prepare_rows
-        >>> a, b = Moments.of(prepare_rows(np.eye(2))), Moments.of(prepare_rows(np.array([[2.0, 2.0]])))
-        >>> (a + b).n, (a + b).mean.tolist()
-        (3, [1.0, 1.0])
+    References:
+        Chan, Golub and LeVeque 1983
     """
 
     n: int

@@ -48,14 +48,14 @@ class _SamplePart(NamedTuple):
 class Sample:
     """The rows of the sequences of smallest hash: a sequence is kept while those before it hold fewer than `size` rows.
 
-    A value with an empty element `Sample.empty(d, size, seed)` and `+`. The rule needs no memory of what was dropped,
-    so merging is a law: dropped once means that enough rows come before it, and more never makes it fewer.
+    A value with an empty element `Sample.empty(d, size, seed)` and `+`. The result does not depend on the order of
+    merging, because a dropped sequence can never belong to the sample of a larger set.
 
     Attributes:
-        d: Width of the rows.
-        size: Number of rows wanted; the last sequence may go beyond. A row without a sequence is a sequence of one.
-        seed: Selects the hash.
-        sequences: How many sequences were offered.
+        d: Number of dimensions.
+        size: Number of rows wanted (the last sequence may go beyond). Rows without sequences count as sequences of one.
+        seed: Seed of the hash.
+        sequences: Number of sequences seen.
     """
 
     d: int

@@ -33,14 +33,14 @@ class SequenceStatistics:
     """Sums over sequences of at least two rows. A value with an empty element `SequenceStatistics.empty(d)` and `+`.
 
     Attributes:
-        units: Σx/‖x‖ over all rows, (d,).
-        lengths: How many sequences have each length, (longest + 1,).
-        count: Sequences of two rows or more.
-        directed: Those whose rows do not cancel, so that their mean has a direction.
-        rows: Rows of all sequences.
+        units: (d,), Σx/‖x‖ over all rows.
+        lengths: (longest + 1,), number of sequences of each length.
+        count: Number of sequences of two rows or more.
+        directed: Number of sequences whose mean is not zero, so that it has a direction.
+        rows: Number of rows of all sequences.
         uniformity: Σ over sequences of the mean cosine over distinct pairs.
-        first: Σ over sequences of the mean cosine of the first row to the others.
-        first_with_itself: The same with the first row among the others.
+        first: Σ of the mean cosine of the first row to the others.
+        first_with_itself: The same, with the first row itself included.
         inner: Σ over directed sequences of the mean cosine of the rows to their mean.
     """
 

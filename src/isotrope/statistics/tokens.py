@@ -55,14 +55,17 @@ class TokenTable(NamedTuple):
 
 @dataclass(eq=False)
 class TokenStatistics:
-    """Count, mean, scatter and sum of directions of the occurrences of each token type t.
+    """Count, mean, scatter and sum of directions of the occurrences of each token type.
 
     A value with an empty element `TokenStatistics.empty(d)` and `+`; `+=` reuses memory. Memory grows with the
-    number of types seen, not with the corpus (Yamagiwa and Shimodaira 2024, Algorithm 1, without its
-    cancellation: means and scatters are merged centred and in float64).
+    number of types seen, not with the corpus. Means and scatters are merged centred and in float64, so that the
+    cancellation of the published algorithm does not occur.
 
     Attributes:
-        types: The token types, ascending, (k,).
+        types: (k,) int64, the token types in ascending order. The private tables have one row for each type.
+
+    References:
+        Yamagiwa and Shimodaira 2024, Algorithm 1
     """
 
     types: Index

@@ -116,7 +116,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Study:
-    """The results of all experiments of a study of one paper."""
+    """The results of all experiments of a study of one paper.
+
+    Attributes:
+        name: Name of the study.
+        paper: Title and authors of the paper.
+        parts: Results of each experiment.
+        settings: Options of the study.
+        provenance: Versions, models and data.
+    """
 
     name: str
     paper: str

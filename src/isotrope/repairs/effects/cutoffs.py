@@ -23,11 +23,14 @@ PAIRS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Cutoff:
-    """An old cosine cut-off and the one that lets as many pairs through after the repair.
+    """A cosine cut-off, and the one that as many pairs pass after a repair.
 
-    before: the old one. after: the new one, NaN where no pair reaches the old one. share: of the pairs looked at,
-    those at or above either. kept: of the pairs at or above the old one, the share at or above the new one: the rest
-    changed places, which no cut-off can undo. pairs: looked at.
+    Attributes:
+        before: Cut-off before the repair.
+        after: Cut-off after it; NaN where no pair reaches the one before.
+        share: Share of the pairs that pass.
+        kept: Share of the passing pairs that still pass. The others changed their order, which no cut-off can undo.
+        pairs: Number of pairs.
     """
 
     before: float

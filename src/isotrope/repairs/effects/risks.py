@@ -19,15 +19,20 @@ KEPT = 0.95
 
 @dataclass(frozen=True)
 class Gains:
-    """The gains of a repair's directions: the largest in size, the median of those that are not zero, and counts.
+    """The gains of a repair's directions.
 
-    turned: directions with a negative gain. left_alone: directions too weak for the rows' storage type.
+    Attributes:
+        largest: Largest absolute gain.
+        median: Median of the absolute gains that are not zero.
+        turned: Number of directions with a negative gain.
+        left_alone: Number of directions that are too weak for the storage type of the rows.
 
-    >>> rows = np.random.default_rng(0).normal(size=(99, 3)) * [9.0, 3.0, 1.0]
-    >>> from isotrope import Whitening
-    >>> found = Gains.of(Whitening().fit(rows))
-    >>> (found.turned, found.left_alone, 2 < found.ratio < 4)
-    (0, 0, True)
+    Examples:
+        >>> rows = np.random.default_rng(0).normal(size=(99, 3)) * [9.0, 3.0, 1.0]
+        >>> from isotrope import Whitening
+        >>> found = Gains.of(Whitening().fit(rows))
+        >>> (found.turned, found.left_alone, 2 < found.ratio < 4)
+        (0, 0, True)
     """
 
     largest: float
@@ -54,11 +59,18 @@ class Gains:
 
 
 def find_risks(repair: Repair) -> list[str]:
-    """Sentences on what to know before a fitted repair is applied; none where there is nothing.
+    """Find what a user should know before a fitted repair is applied.
 
-    >>> from isotrope import Centering
-    >>> find_risks(Centering().fit(np.random.default_rng(0).normal(size=(99, 3))))
-    []
+    Args:
+        repair: A fitted repair.
+
+    Returns:
+        Sentences, or an empty list.
+
+    Examples:
+        >>> from isotrope import Centering
+        >>> find_risks(Centering().fit(np.random.default_rng(0).normal(size=(99, 3))))
+        []
     """
     risks = []
     if isinstance(repair, LinearRepair):

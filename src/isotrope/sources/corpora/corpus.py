@@ -122,13 +122,21 @@ def open_corpus(
     group_by: str | None = None,
     unit: str = "line",
 ) -> Corpus:
-    """The texts of a file, a folder, a list, standard input ("-"), a dataset or the embedded default.
+    """Open the texts of a file, a folder, a list, standard input, a dataset or the embedded default.
 
-    The format follows from the extension. The first text is read at once, so that an input that cannot
-    be used says so before any model is loaded.
+    The first text is read at once, so that an unusable input is reported before a model is loaded.
 
-    >>> next(iter(open_corpus(group_by="topic")))
-    Text(id=0, text='The "assert" statement', group='assert')
+    Args:
+        source: Path, dataset id, texts, or "-" for standard input; the format follows from the extension. None for the
+            embedded default.
+        column: Column of the texts, where there are several.
+        split: Split of a dataset.
+        group_by: Column whose value is the group of a text.
+        unit: What one text is in a plain file: "line" or "paragraph".
+
+    Examples:
+        >>> next(iter(open_corpus(group_by="topic")))
+        Text(id=0, text='The "assert" statement', group='assert')
     """
     if unit not in UNITS:
         raise InputError(f"there is no unit {unit!r}{did_you_mean(unit, UNITS)}; choose one of: {', '.join(UNITS)}.")

@@ -26,13 +26,18 @@ _WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "*.gguf")
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model ready to run, its tokenizer or processor, and what provenance should say of it.
+    """A model that is ready to run, with its tokenizer or processor and its provenance.
 
     Attributes:
-        modality: What it reads: "text", "image" or "audio".
-        processor: What prepares images or sounds; for a plain torch module a function from an image to a tensor.
-        hooks: Names of the modules whose outputs are its layers, such as "blocks.*"; None where the model gives its
-            hidden states itself.
+        model: The torch module or ONNX session.
+        tokenizer: Tokenizer of a text model.
+        name: Hub id or path.
+        revision: Revision of a hub model.
+        device: Where the model runs.
+        files: Names and checksums of the files that were loaded.
+        modality: What the model reads: "text", "image" or "audio".
+        processor: Processor of images or sounds; for a plain torch module, a function from an image to a tensor.
+        hooks: Names of the modules whose outputs are the layers; None where the model returns its hidden states.
     """
 
     model: Any

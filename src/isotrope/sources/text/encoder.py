@@ -40,11 +40,13 @@ class TextWorkers(Protocol):
 
 @dataclass(frozen=True)
 class Encoder:
-    """Texts to rows, by the model, layers and pooling that a reading names.
+    """Encode texts as rows, by a model, its layers and a pooling.
 
-    Without a pooling it takes the mean of the tokens, without layers the last one; several layers, as in "1,-1" or
-    (1, -1), are averaged. Without both, a sentence-transformers model is taken as it is: the space "encoded".
-    workers: run the model, if this process does not.
+    Args:
+        reading: The model, layers and pooling. Without a pooling, the mean of the tokens; without layers, the last
+            one; several layers, as in "1,-1" or (1, -1), are averaged. Without both, a sentence-transformers model
+            encodes texts itself, in the space "encoded".
+        workers: Workers that run the model, if this process does not.
     """
 
     reading: Input

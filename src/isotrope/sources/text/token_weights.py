@@ -102,7 +102,17 @@ def sif(counts: NDArray[np.int64], smoothing: float = SMOOTHING) -> NDArray[np.f
 def sif_weights(
     loaded: Loaded, corpus: Corpus, *, smoothing: float = SMOOTHING, max_length: int | None = None
 ) -> TokenWeights:
-    """The SIF weights of a model's tokens as a text has them, with those that the tokenizer adds to each."""
+    """Compute the SIF weights of a model's tokens, special tokens included, from their frequencies in a corpus.
+
+    Args:
+        loaded: The model, whose tokenizer is used.
+        corpus: The texts in which tokens are counted.
+        smoothing: The a of the weight a / (a + p).
+        max_length: Number of tokens at which texts are truncated.
+
+    References:
+        Arora, Liang and Ma 2017
+    """
     counts = np.zeros(vocabulary(loaded), np.int64)
     longest, texts = resolve_max_length(loaded, max_length), iter(corpus)
     while window := list(islice(texts, _TEXTS)):
