@@ -33,8 +33,7 @@ _COLUMNS = ("n", "scatters", "energy", "means", "units")
 class TokenTable(NamedTuple):
     """Per token type t, (k,) each: n_t, Q_t = E‖x‖², M_t = ‖μ_t‖², V_t = E‖x − μ_t‖², B_t = ‖μ_t − μ‖², ‖Σu‖².
 
-    mean_square: ‖μ‖² of all rows. unit_square: ‖Σu‖² of all rows. seen: n_t before any rows were left out, which is
-    what decides how frequent a type is.
+    `mean_square` is ‖μ‖² and `unit_square` is ‖Σu‖², of all rows; `seen` is n_t before any rows were left out.
     """
 
     types: Index
@@ -58,11 +57,10 @@ class TokenStatistics:
     """Count, mean, scatter and sum of directions of the occurrences of each token type.
 
     A value with an empty element `TokenStatistics.empty(d)` and `+`; `+=` reuses memory. Memory grows with the
-    number of types seen, not with the corpus. Means and scatters are merged centred and in float64, so that the
-    cancellation of the published algorithm does not occur.
+    number of types. Means and scatters are merged centred and in float64, so that nothing cancels.
 
     Attributes:
-        types: (k,) int64, the token types in ascending order. The private tables have one row for each type.
+        types: (k,) int64, the token types in ascending order.
 
     References:
         Yamagiwa and Shimodaira 2024, Algorithm 1
@@ -292,7 +290,7 @@ def _compute_squared_distances(rows: NDArray[np.float64], means: NDArray[np.floa
     return distances
 
 
-def _compute_variances(scatters: Vector, energy: Vector, n: NDArray[np.int64]) -> Vector:
+def _compute_variances(scatters: Vector, energy: Vector, n: Index) -> Vector:
     """V_t, (k,); what is only the rounding of equal rows is zero."""
     return np.asarray(np.where(scatters > _SAME * energy, scatters / n, 0.0))
 

@@ -127,8 +127,7 @@ def open_corpus(
     The first text is read at once, so that an unusable input is reported before a model is loaded.
 
     Args:
-        source: Path, dataset id, texts, or "-" for standard input; the format follows from the extension. None for the
-            embedded default.
+        source: Path, dataset id, texts, "-" for standard input, or None for the embedded default.
         column: Column of the texts, where there are several.
         split: Split of a dataset.
         group_by: Column whose value is the group of a text.
@@ -153,9 +152,6 @@ def open_corpus(
     if next(iter(corpus), None) is None:
         raise InputError(f"no text in {corpus.name}: all of it is blank or null; give an input with some text.")
     return corpus
-
-
-# Without a file
 
 
 def _describe(kind: str, options: CorpusOptions, **facts: Any) -> dict[str, Any]:
@@ -193,12 +189,9 @@ def _from_memory(source: Any, options: CorpusOptions) -> Corpus:
     for number, text in enumerate(texts):
         if not (text is None or isinstance(text, str)):
             raise InputError(f"item {number} of {name} is a {type(text).__name__}; give a list of strings.")
-    read = partial(_memory_cells, texts)
+    cells: list[Cell] = [(text, None) for text in texts]
+    read = partial(iter, cells)
     return Corpus(name, read, partial(_describe_texts, "memory", CorpusOptions(), read))
-
-
-def _memory_cells(texts: Sequence[str | None]) -> Iterator[Cell]:
-    return ((text, None) for text in texts)
 
 
 def _from_stream(name: str, blocks: Iterable[bytes], options: CorpusOptions) -> Corpus:
@@ -224,9 +217,6 @@ NAMED: dict[Any, Callable[[Any, CorpusOptions], Corpus]] = {
     MANUAL: _from_manual,
     "-": _from_stdin,
 }
-
-
-# From a file, a folder or a dataset
 
 
 def _from_place(source: str | Path, options: CorpusOptions) -> Corpus:
