@@ -101,14 +101,14 @@ class Record:
     title: str
     says: str
     range: Bounds | Callable[..., Bounds]
+    better: Literal["higher", "lower"] | None
     formula: str
     paper: str
     blind: str
-    better: Literal["higher", "lower"] | None = None
     wrong: str = ""
     name: str = ""
     group: str | None = None
-    invariant: tuple[Invariance, ...] = ("rotation", "scale")
+    invariant: tuple[Invariance, ...] = ("rotation",)
     degree: int = 0
     estimate: bool = True
     slow_bias: bool = False
@@ -207,6 +207,9 @@ MEASURES: Registry[Measure] = Registry("measure")
 @dataclass(frozen=True, kw_only=True)
 class measure(Record):
     """Register a function as a measure under its own name; the function becomes the measure."""
+
+    better: Literal["higher", "lower"] | None = None
+    invariant: tuple[Invariance, ...] = ("rotation", "scale")
 
     def __call__(self, function: Callable[..., float]) -> Measure:
         by_need = {
