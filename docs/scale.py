@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from isotrope.engines.ray.cluster import MERGED
-from isotrope.engines.ray.merge_tree import FAN, Tree, levels, merge
+from isotrope.engines.ray.merge_tree import FAN, Tree, count_levels, merge
 from isotrope.engines.ray.source import _AHEAD, _HELD
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.source import batches_per_shard
@@ -162,7 +162,7 @@ def merged_really(shards: int = 1_100, d: int = 16) -> tuple[float, bool]:
     line = parts[0].copy()
     for part in parts[1:]:
         line += part
-    growing = Tree(merge, levels(shards))
+    growing = Tree(merge, count_levels(shards))
     for part in parts:
         growing.add(part)
     tree = growing.finish()
@@ -191,7 +191,12 @@ def vectors(rates: Rates, n: int = 10**9, d: int = 768) -> str:
             f"{found.states:,}", amount(found.store), amount(read / workers), span(read / workers / LINK),
         ))  # fmt: skip
     trees = [
-        (f"{count:,}", f"{levels(count)}", f"{FAN ** levels(count):,}", f"{-(-count // FAN ** levels(count))}")
+        (
+            f"{count:,}",
+            f"{count_levels(count)}",
+            f"{FAN ** count_levels(count):,}",
+            f"{-(-count // FAN ** count_levels(count))}",
+        )
         for count in (100, 1_000, shards, 10**6)
     ]
     listed = ", ".join(f"{name} {amount(count)}" for name, count in parts.items())

@@ -78,7 +78,7 @@ class Reader:
     def _about(self, _: Given) -> Ref:
         known = {"layers": [0], "width": 1, "total": self._rows, "unit": "rows", "shard_size": self._size}
         known |= {"layer_names": {}, "batch_rows": None, "dtype": None, "parts": 1}
-        return Ref(self._ray, known | {"described": {}, "identity": ()}, 0.0)
+        return Ref(self._ray, {"values": known, "described": {}, "identity": ()}, 0.0)
 
     def _read(self, _: Given, how: Ref, number: int, hint: Any, skip: bool) -> tuple[Ref, Ref]:
         ray = self._ray

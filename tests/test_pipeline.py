@@ -12,7 +12,7 @@ import isotrope
 from isotrope.errors import InputError, StoreError
 from isotrope.pipeline import resolve_measures
 from isotrope.runs.run import Run
-from isotrope.storage.provenance import command
+from isotrope.storage.provenance import format_command
 
 ROWS = np.random.default_rng(3).normal(size=(500, 6))
 
@@ -111,4 +111,4 @@ def test_refusals(arguments: dict[str, Any], word: str) -> None:
     ],
 )
 def test_secrets_are_masked(argument: str, shown: str) -> None:
-    assert command(["/usr/bin/isotrope", "scan", argument]) == f"isotrope scan {shown}"
+    assert format_command(["/usr/bin/isotrope", "scan", argument]) == f"isotrope scan {shown}"

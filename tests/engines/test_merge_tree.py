@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isotrope.engines.ray.merge_tree import FAN, Tree, levels
+from isotrope.engines.ray.merge_tree import FAN, Tree, count_levels
 
 
 def _joined(*those: str) -> str:
@@ -32,7 +32,7 @@ def test_going_on_from_a_whole_gives_the_same(shards: int, depth: int) -> None:
 
 @pytest.mark.parametrize("shards", [1_024, 1_025, 5_000, 20_000, 400_000])
 def test_the_whole_is_added_to_a_bounded_number_of_times(shards: int) -> None:
-    tree = Tree(lambda *those: 0, levels(shards))
+    tree = Tree(lambda *those: 0, count_levels(shards))
     grown = sum([tree.add(1) for _ in range(shards)])
     assert 12 <= grown <= 64
     assert tree.finish() == 0

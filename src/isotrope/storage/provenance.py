@@ -24,14 +24,14 @@ _WHOLE_BYTES, _END_BYTES = 64 * 2**20, 2**20
 _PACKAGES = ("numpy", "scipy", "torch", "transformers", "tokenizers", "safetensors")
 
 
-def command(arguments: Sequence[str]) -> str:
+def format_command(arguments: Sequence[str]) -> str:
     """The command as typed, without secrets.
 
-    >>> command(["/bin/isotrope", "scan", "https://me:word@host/a.npy"])
+    >>> format_command(["/bin/isotrope", "scan", "https://me:word@host/a.npy"])
     "isotrope scan 'https://***@host/a.npy'"
-    >>> command(["isotrope", "scan", "postgresql://me:pass word/@host/db"])
+    >>> format_command(["isotrope", "scan", "postgresql://me:pass word/@host/db"])
     "isotrope scan 'postgresql://***@host/db'"
-    >>> command(["/lib/isotrope/__main__.py", "scan"])
+    >>> format_command(["/lib/isotrope/__main__.py", "scan"])
     'isotrope scan'
     """
     program = Path(arguments[0])
@@ -61,7 +61,7 @@ def describe_provenance(start: StartTime, settings: dict[str, Any], resumed: int
     """
     seconds = time.monotonic() - start.ticks
     return {
-        "command": command(sys.argv),
+        "command": format_command(sys.argv),
         "started": start.at.isoformat(timespec="seconds"),
         "ended": (start.at + timedelta(seconds=seconds)).isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),

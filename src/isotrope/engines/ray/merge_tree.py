@@ -17,10 +17,10 @@ FAN = 4
 _LEVELS, _ADDITIONS = 2, 64
 
 
-def levels(shards: int | None) -> int:
+def count_levels(shards: int | None) -> int:
     """Levels of sums before the whole for so many shards, None where unknown.
 
-    >>> [levels(n) for n in (None, 1, 1_024, 1_025, 4_096, 16_384, 10**6)]
+    >>> [count_levels(n) for n in (None, 1, 1_024, 1_025, 4_096, 16_384, 10**6)]
     [2, 2, 2, 3, 3, 4, 7]
     """
     found = _LEVELS

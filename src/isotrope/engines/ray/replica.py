@@ -21,9 +21,6 @@ R = TypeVar("R", bound=Reduction)
 #: What is made of the batches of a shard; the second argument is the bars of the sum so far.
 Made = Callable[[Iterable[Batch], Any], T]
 
-#: What a source says of itself before it is read, and is the same for all of its replicas.
-KNOWN = ("layers", "width", "unit", "total", "layer_names", "batch_rows", "dtype", "parts", "shard_size")
-
 
 class Given(NamedTuple):
     """A number that tells readings apart, a reference to the reading, and the identity of its source.
@@ -91,8 +88,18 @@ class Replica:
     def about(self, given: Given) -> dict[str, Any]:
         """All that there is to know of the source without reading it."""
         source = self._open(given)
-        known = {name: getattr(source, name) for name in KNOWN}
-        return known | {"described": source.describe(), "identity": find_identity(source)}
+        values = {
+            "layers": source.layers,
+            "width": source.width,
+            "unit": source.unit,
+            "total": source.total,
+            "layer_names": source.layer_names,
+            "batch_rows": source.batch_rows,
+            "dtype": source.dtype,
+            "parts": source.parts,
+            "shard_size": source.shard_size,
+        }
+        return {"values": values, "described": source.describe(), "identity": find_identity(source)}
 
     def token_names(self, given: Given, tokens: Any) -> list[str] | None:
         return self._open(given).token_names(tokens)

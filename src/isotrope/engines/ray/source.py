@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.engines.ray.cluster import TRIES, count_unplaced, start_workers
-from isotrope.engines.ray.merge_tree import Tree, levels, merge_bars
-from isotrope.engines.ray.replica import KNOWN, Given, Made, map_shard, name_shard, reduce_shard, use_absolute_paths
+from isotrope.engines.ray.merge_tree import Tree, count_levels, merge_bars
+from isotrope.engines.ray.replica import Given, Made, map_shard, name_shard, reduce_shard, use_absolute_paths
 from isotrope.errors import InputError
 from isotrope.layers import Layer
 from isotrope.sources.batch import Batch
@@ -124,8 +124,8 @@ class RaySource(Source):
         self._workers, self._ray, self._replicas = workers, workers.ray, workers.replicas
         self._about = workers.get(self._replicas[0].about.remote(given))
         self._given = given._replace(identity=self._about["identity"])
-        for name in KNOWN:
-            setattr(self, name, self._about[name])
+        for name, value in self._about["values"].items():
+            setattr(self, name, value)
         self._skipped: dict[int, str] = {}  # shards that could not be read, and why
 
     @property
@@ -202,7 +202,7 @@ class RaySource(Source):
             merging.append(found)
             return total
 
-        tree = Tree(add, levels(self._count), onto)
+        tree = Tree(add, count_levels(self._count), onto)
         for part in self._shards(make, first, bars, done=done):
             while merging and (len(merging) > most or self._ray.wait([merging[0]], timeout=0)[0]):
                 bars[0] = merge_bars(bars[0], self._workers.get(merging.popleft()))

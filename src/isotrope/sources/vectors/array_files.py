@@ -29,7 +29,7 @@ from isotrope.sources.vectors.row_blocks import (
     array_columns,
     dtype_label,
     entry_block,
-    listing,
+    format_listing,
     pick,
 )
 from isotrope.sources.vectors.unreadable_files import check_safe_to_read
@@ -153,12 +153,12 @@ def _choose(path: Path, entries: dict[str, BlockEntry], column: str | None) -> d
     }
     if len({entry.shape[1] for entry in matrices.values()}) > 1:
         raise InputError(
-            f"{path} holds arrays of different width ({listing(matrices)}), expected one width: "
+            f"{path} holds arrays of different width ({format_listing(matrices)}), expected one width: "
             "pick one with --column NAME (column=NAME in Python)."
         )
     if not matrices and len(entries) != 1:
         raise InputError(
-            f"{path} holds {listing(entries) or 'no arrays'}, "
+            f"{path} holds {format_listing(entries) or 'no arrays'}, "
             "expected a two-dimensional array of numbers: save one vector per row."
         )
     # A lone array that is no matrix is chosen too, for the message that says what is wrong with it.

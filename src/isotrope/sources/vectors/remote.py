@@ -18,7 +18,14 @@ from typing import Any
 
 from isotrope.errors import InputError, MissingExtra
 from isotrope.sources.vectors.array_files import FileRows, check_no_names, check_size, npy_header
-from isotrope.sources.vectors.row_blocks import PICKLED, Block, BlockEntry, dtype_label, entry_block, readable
+from isotrope.sources.vectors.row_blocks import (
+    PICKLED,
+    Block,
+    BlockEntry,
+    dtype_label,
+    entry_block,
+    name_file_in_errors,
+)
 from isotrope.sources.vectors.stores.address import begins_as_address
 from isotrope.storage.redaction import mask_secrets
 
@@ -47,7 +54,7 @@ def _fsspec() -> Any:
 
 def _system(url: str) -> tuple[Any, str]:
     """The file system of a URL and the path on it; packages that it needs are named."""
-    with readable(mask_secrets(url)):
+    with name_file_in_errors(mask_secrets(url)):
         try:
             system, path = _fsspec().core.url_to_fs(url)
         except ImportError as error:
@@ -59,7 +66,7 @@ def _system(url: str) -> tuple[Any, str]:
 def list_remote_files(url: str, endings: tuple[str, ...]) -> list[str]:
     """The file itself, or those with such endings in a folder, in the order of their names."""
     system, path = _system(url)
-    with readable(mask_secrets(url)):
+    with name_file_in_errors(mask_secrets(url)):
         if not system.isdir(path):
             return [url]
         names = sorted(name for name in system.ls(path, detail=False) if Path(name).suffix.lower() in endings)
@@ -71,7 +78,7 @@ def list_remote_files(url: str, endings: tuple[str, ...]) -> list[str]:
 def describe_remote(url: str) -> dict[str, Any]:
     """URL, size and a key of a remote file that changes with it, where the file system has one."""
     system, path = _system(url)
-    with readable(mask_secrets(url)):
+    with name_file_in_errors(mask_secrets(url)):
         return {"path": mask_secrets(url), "bytes": system.size(path), "key": str(system.ukey(path))}
 
 
@@ -81,7 +88,7 @@ def open_url(
     """The blocks of a remote file of vectors."""
     shown = mask_secrets(url)
     system, path = _system(url)
-    with readable(shown):
+    with name_file_in_errors(shown):
         if not system.isfile(path):
             raise InputError(f"there is no file {shown}: check the URL.")
         if Path(path).suffix.lower() == ".npy":
@@ -129,7 +136,7 @@ def _folder() -> Path:
 def download(url: str) -> Path:
     """A copy of a remote file or folder on this machine, made once and gone with this process."""
     system, path = _system(url)
-    with readable(mask_secrets(url)):
+    with name_file_in_errors(mask_secrets(url)):
         target = Path(tempfile.mkdtemp(dir=_folder())) / (Path(path).name or "data")
         if system.isdir(path):
             system.get(path.rstrip("/") + "/", str(target) + "/", recursive=True)

@@ -113,12 +113,12 @@ is one vector, or reshape(-1, 1) if it is many numbers.
         )
 
 
-def listing(named: Mapping[str, object], most: int = 12) -> str:
+def format_listing(named: Mapping[str, object], most: int = 12) -> str:
     """The names with what they stand for, cut where a file holds hundreds.
 
-    >>> listing({"a": "(2, 3) float32", "b": "(2,) int64"})
+    >>> format_listing({"a": "(2, 3) float32", "b": "(2,) int64"})
     'a (2, 3) float32, b (2,) int64'
-    >>> listing({"a": 1, "b": 2, "c": 3}, most=1)
+    >>> format_listing({"a": 1, "b": 2, "c": 3}, most=1)
     'a 1 and 2 more'
     """
     shown = ", ".join(f"{name} {what}" for name, what in list(named.items())[:most])
@@ -130,11 +130,11 @@ def pick(where: str, name: str, named: Mapping[str, T]) -> T:
     if name in named:
         return named[name]
     hint = did_you_mean(name, named)
-    raise InputError(f"{where} has no column {name!r}{hint}; it holds {listing(named) or 'nothing'}.")
+    raise InputError(f"{where} has no column {name!r}{hint}; it holds {format_listing(named) or 'nothing'}.")
 
 
 @contextmanager
-def readable(name: str) -> Iterator[None]:
+def name_file_in_errors(name: str) -> Iterator[None]:
     """Turn whatever a parser raises on a damaged file into one InputError.
 
     The parsers of six formats raise some twenty kinds of errors, so all are caught here, and chained;

@@ -17,11 +17,11 @@ from isotrope.sources.source import Source, batches_per_shard
 from isotrope.sources.vectors.archives import open_npz
 from isotrope.sources.vectors.array_files import check_no_names, open_hdf5, open_npy, open_safetensors
 from isotrope.sources.vectors.remote import describe_remote, is_url, list_remote_files, open_url
-from isotrope.sources.vectors.row_blocks import NARROW, Block, Piece, join_columns, memory_block, readable
+from isotrope.sources.vectors.row_blocks import NARROW, Block, Piece, join_columns, memory_block, name_file_in_errors
 from isotrope.sources.vectors.stores.address import FAISS_ENDING, format_address, parse
 from isotrope.sources.vectors.stores.store import Store, open_store
 from isotrope.sources.vectors.table_files import open_ipc, open_parquet
-from isotrope.sources.vectors.unreadable_files import check_bad_files, whole_files
+from isotrope.sources.vectors.unreadable_files import check_bad_files, open_files
 from isotrope.storage.files import check_regular
 from isotrope.storage.provenance import describe_file
 from isotrope.storage.row_files import Columns
@@ -94,7 +94,7 @@ class ArraySource(Source):
             check_no_names("an array in memory", column, group_by)
             self._blocks = [memory_block(data)]
         else:
-            self._blocks, self.left_out = whole_files(self.paths, self._open, bad_files)
+            self._blocks, self.left_out = open_files(self.paths, self._open, bad_files)
             self.paths = [path for path in self.paths if path not in self.left_out]
             self._stores = {path: self._stores[path] for path in self.paths if path in self._stores}
         self.layers: list[Layer] = [0]
@@ -173,7 +173,7 @@ class ArraySource(Source):
     def _pieces(self, start: int) -> Iterator[Piece]:
         for block in self._blocks:
             if start < block.rows:
-                with readable(block.name):
+                with name_file_in_errors(block.name):
                     yield from _check_count(block, start, self.batch_rows)
             start = max(start - block.rows, 0)
 
@@ -243,7 +243,7 @@ def _list_files(path: str) -> list[str]:
         return list_remote_files(path, tuple(OPENERS))
     if not os.path.isdir(path):
         return [path]
-    with readable(path):
+    with name_file_in_errors(path):
         names = sorted(os.listdir(path))
     files = [os.path.join(path, name) for name in names if _suffix(name) in ENDINGS]
     if not files:
@@ -273,7 +273,7 @@ def _open(given: str, column: str | None, group_by: str | None) -> list[Block]:
         )
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty (0 bytes), expected vectors: write the file again.")
-    with readable(str(path)):
+    with name_file_in_errors(str(path)):
         return opener(path, column, group_by)
 
 

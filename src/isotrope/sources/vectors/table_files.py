@@ -23,7 +23,7 @@ from isotrope.sources.record_batches import (
     parquet_batches,
     start_reader,
 )
-from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix, listing, pick, table_columns
+from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix, format_listing, pick, table_columns
 
 #: What services call the field that holds a vector; a column of text with another name has to be named.
 _FIELD = "embedding"
@@ -83,7 +83,7 @@ def choose_column(path: Any, schema: Any, column: str | None, group_by: str | No
         if not _is_list(pick(str(path), column, types)) and not _is_text(types[column]):
             raise InputError(
                 f"{path} [{column}] holds {types[column]}, expected a list of numbers, or its base64, in each row: "
-                f"choose another column of {listing(types)}."
+                f"choose another column of {format_listing(types)}."
             )
         return column
     found = [name for name, kind in types.items() if _is_list(kind) and _is_number(kind.value_type)]
@@ -96,7 +96,7 @@ def choose_column(path: Any, schema: Any, column: str | None, group_by: str | No
         return _FIELD
     if not found:
         raise InputError(
-            f"{path} has the columns {listing(types)}, expected one with a list of numbers in each row: "
+            f"{path} has the columns {format_listing(types)}, expected one with a list of numbers in each row: "
             "store each vector as a list, or name a column of base64 with --column."
         )
     return found[0]

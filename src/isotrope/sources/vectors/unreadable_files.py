@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from isotrope.errors import InputError
-from isotrope.sources.vectors.row_blocks import Block, readable
+from isotrope.sources.vectors.row_blocks import Block, name_file_in_errors
 
 CHOICES = ("stop", "skip")
 
@@ -32,8 +32,8 @@ def check_bad_files(bad_files: str) -> None:
         raise InputError(f"there is no way {bad_files!r} with bad files; say {' or '.join(CHOICES)}.")
 
 
-def whole_files(
-    paths: Sequence[str], opened: Callable[[str], list[Block]], bad_files: str
+def open_files(
+    paths: Sequence[str], open_file: Callable[[str], list[Block]], bad_files: str
 ) -> tuple[list[Block], dict[str, str]]:
     """The blocks of all files, and of those that were left out the reason, by path.
 
@@ -42,12 +42,12 @@ def whole_files(
     out.
     """
     if bad_files == "stop":
-        return [block for path in paths for block in opened(path)], {}
+        return [block for path in paths for block in open_file(path)], {}
     blocks: list[Block] = []
     left_out: dict[str, str] = {}
     for path in paths:
         try:
-            found = opened(path)
+            found = open_file(path)
             if bad_files != SKIP_UNOPENED:
                 for block in found:
                     _read_through(block)
@@ -60,7 +60,7 @@ def whole_files(
 
 
 def _read_through(block: Block) -> None:
-    with readable(block.name):
+    with name_file_in_errors(block.name):
         rows = sum(len(values) for values, _ in block.pieces(0, _ROWS))
         if rows != block.rows:
             raise ValueError(f"it announced {block.rows} rows and holds {rows}")

@@ -15,7 +15,7 @@ from isotrope.errors import InputError, StoreError
 from isotrope.sources.vectors.array_files import check_no_names
 from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix
 from isotrope.sources.vectors.stores.address import Address
-from isotrope.sources.vectors.stores.store import Records, Store, name_store_in_errors, package
+from isotrope.sources.vectors.stores.store import Records, Store, import_package, name_store_in_errors
 from isotrope.sources.vectors.unreadable_files import check_safe_to_read
 from isotrope.storage.files import check_regular, remove_leftovers_of, write_atomically
 from isotrope.storage.locks import reserve_path
@@ -231,4 +231,4 @@ def _check_row_counts(faiss: Any, path: str, index: Any, inner: Any, ids: Ids | 
 
 
 def _faiss() -> Any:
-    return package("faiss", "reading faiss indexes")
+    return import_package("faiss", "reading faiss indexes")

@@ -22,8 +22,8 @@ from isotrope.sources.vectors.stores.store import (
     check_not_empty,
     check_unchanged,
     choose_name,
+    import_package,
     name_store_in_errors,
-    package,
 )
 from isotrope.sources.vectors.table_files import choose_column, column_block, list_matrix
 
@@ -32,7 +32,7 @@ _LABELLED_ROWS = 256
 
 
 @dataclass(frozen=True)
-class _Table:
+class _LanceTable:
     """One version of a LanceDB table, which stays as it is while others write to it.
 
     Attributes:
@@ -62,7 +62,7 @@ class _Table:
                 row += batch.num_rows
             check_unchanged(self.address, self.rows, row)
 
-    def labelled_batches(self, columns: list[str], start: int, size: int) -> Iterator[tuple[int, Any]]:
+    def batches_with_labels(self, columns: list[str], start: int, size: int) -> Iterator[tuple[int, Any]]:
         """The same with labels, which LanceDB repeats for each row: few rows at a time, so that long ones fit."""
         return self.batches(columns, start, min(size, _LABELLED_ROWS))
 
@@ -71,7 +71,7 @@ class _Table:
 class LanceColumn(Store):
     """A column of one version of a LanceDB table."""
 
-    table: _Table
+    table: _LanceTable
     column: str
 
     @property
@@ -173,9 +173,9 @@ def open_lancedb(address: Address, column: str | None, group_by: str | None) -> 
     left_out = table.count_rows(f"{_quote(column)} IS NULL")
     rows = table.count_rows() - left_out
     check_not_empty(f"{address} [{column}]", rows, left_out)
-    found = _Table(address, name, version, rows, column if left_out else None)
+    found = _LanceTable(address, name, version, rows, column if left_out else None)
     batches = (
-        partial(found.batches, [column]) if group_by is None else partial(found.labelled_batches, [column, group_by])
+        partial(found.batches, [column]) if group_by is None else partial(found.batches_with_labels, [column, group_by])
     )
     block = column_block(str(address), schema, rows, column, group_by, batches)
     return LanceColumn(address, block, left_out, found, column)
@@ -200,7 +200,7 @@ def _remove_on_failure(folder: Path | None) -> Iterator[None]:
 
 def _connect(address: Address, *, new: bool = False) -> Any:
     """The database. new: one that is not there is made."""
-    lancedb = package("lancedb", "reading LanceDB")
+    lancedb = import_package("lancedb", "reading LanceDB")
     if not new and not address.is_server and not Path(address.place).is_dir():  # it would be made
         raise InputError(f"there is no folder {address.place!r}, expected a LanceDB database; check the path.")
     return lancedb.connect(address.place)

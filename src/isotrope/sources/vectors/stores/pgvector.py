@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError, StoreError
 from isotrope.sources.batch import HASH_DIGITS, LONGEST_LABEL, Groups
-from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix, listing, pick
+from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix, format_listing, pick
 from isotrope.sources.vectors.stores.address import Address
 from isotrope.sources.vectors.stores.pgvector_table import (
     COPY_END,
@@ -29,8 +29,8 @@ from isotrope.sources.vectors.stores.store import (
     Store,
     check_not_empty,
     check_unchanged,
+    import_package,
     name_store_in_errors,
-    package,
 )
 
 #: Without a primary key rows come as they lie in the table: scanned from its beginning, by nothing else.
@@ -47,7 +47,7 @@ _LOCK_PATIENCE = "60s"
 
 
 @dataclass(frozen=True)
-class _Column:
+class _VectorColumn:
     """A column of type vector or halfvec, of the rows where it is not NULL, read by a cursor on the server."""
 
     address: Address
@@ -111,7 +111,7 @@ class _Column:
 class PgColumn(Store):
     """A column of type vector or halfvec, of the rows where it is not NULL."""
 
-    column: _Column
+    column: _VectorColumn
     state: str
 
     @property
@@ -200,7 +200,7 @@ class PgTarget:
 
 def open_pgvector(address: Address, column: str | None, group_by: str | None) -> PgColumn:
     """The column of vectors of a table; without a name, the only one of type vector or halfvec."""
-    sql = package("psycopg.sql", "reading PostgreSQL")
+    sql = import_package("psycopg.sql", "reading PostgreSQL")
     with connect(address) as server:
         relation = find_relation(server, address)
         column = _choose(address, relation, column)
@@ -212,7 +212,7 @@ def open_pgvector(address: Address, column: str | None, group_by: str | None) ->
             "FILTER (WHERE {0} IS NOT NULL)::text FROM {1}"
         ).format(sql.Identifier(column), relation.scan)
         rows, all_rows, state = server.execute(count).fetchone()
-    found = _Column(address, relation, column, rows, relation.widths[column])
+    found = _VectorColumn(address, relation, column, rows, relation.widths[column])
     check_not_empty(str(found), rows, all_rows - rows)
     if found.width < 1:  # a column that was declared without one: the first row tells, and all others must agree
         (first,) = next(found.read((), 0, 1))
@@ -247,12 +247,13 @@ def _choose(address: Address, relation: Relation, column: str | None) -> str:
         raise InputError(f"{address} has the vectors {', '.join(found)}, expected one; name it with --column.")
     if not found:
         raise InputError(
-            f"{address} has the columns {listing(kinds) or 'none'}, expected one of pgvector's type vector or halfvec."
+            f"{address} has the columns {format_listing(kinds) or 'none'}, "
+            "expected one of pgvector's type vector or halfvec."
         )
     return found[0]
 
 
-def _find_target(source: _Column, address: Address, name: str, width: int) -> PgTarget:
+def _find_target(source: _VectorColumn, address: Address, name: str, width: int) -> PgTarget:
     """The column that repaired vectors go to; refused where it is there, or the table is another."""
     with name_store_in_errors(address, "opened"), connect(address) as server:
         relation = find_relation(server, address)

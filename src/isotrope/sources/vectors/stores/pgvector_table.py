@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.sources.vectors.stores.address import Address
-from isotrope.sources.vectors.stores.store import package
+from isotrope.sources.vectors.stores.store import import_package
 
 #: Seconds to wait for a connection, where neither the address nor the environment says so.
 _PATIENCE = 10
@@ -42,7 +42,7 @@ def connect(address: Address, write: bool = False) -> Iterator[Any]:
 
     User and password are given apart from the rest of the address, so that no message of the library can show them.
     """
-    psycopg = package("psycopg", "reading PostgreSQL")
+    psycopg = import_package("psycopg", "reading PostgreSQL")
     beginning, _, rest = address.place.partition("://")
     user, at, rest = rest.rpartition("@")
     name, colon, password = user.partition(":")

@@ -18,15 +18,15 @@ from isotrope.errors import InputError, StoreError
 from isotrope.sources.batch import Groups
 from isotrope.sources.vectors.row_blocks import Block, Piece, check_matrix
 from isotrope.sources.vectors.stores.address import Address
-from isotrope.sources.vectors.stores.qdrant_folder import points_alone
+from isotrope.sources.vectors.stores.qdrant_folder import allow_only_points
 from isotrope.sources.vectors.stores.store import (
     Records,
     Store,
     check_not_empty,
     check_unchanged,
     choose_name,
+    import_package,
     name_store_in_errors,
-    package,
 )
 
 #: Seconds that a request may take, and points and numbers that one carries at most: numbers of a few megabytes.
@@ -41,7 +41,7 @@ _OPEN: dict[str, tuple[Any, int]] = {}
 
 
 @dataclass(frozen=True)
-class _Points:
+class _QdrantPoints:
     """The points of a collection that have the vectors of one name ("" where vectors have none), ordered by id."""
 
     address: Address
@@ -89,7 +89,7 @@ class _Points:
 class QdrantVectors(Store):
     """The vectors of a collection under one name, in the order of the points' ids."""
 
-    points: _Points
+    points: _QdrantPoints
     distance: str
 
     @property
@@ -126,11 +126,11 @@ class QdrantTarget:
 
     def write(self, records: Records) -> None:
         """Fill a new collection; it is removed again where that fails."""
-        models = package("qdrant_client.models", "writing to Qdrant")
+        models = import_package("qdrant_client.models", "writing to Qdrant")
         params = models.VectorParams(size=self.width, distance=models.Distance(self.distance))
         name = self.address.named
         with name_store_in_errors(self.address, "written"), _client(self.address, new=True) as client:
-            with points_alone(self.address.place):  # a folder may hold points of that name which it does not list
+            with allow_only_points(self.address.place):  # a folder may hold points of that name which it does not list
                 client.create_collection(name, vectors_config={self.vector: params} if self.vector else params)
             try:
                 for points, vectors in records:
@@ -153,7 +153,7 @@ def _page(width: int) -> int:
 
 def _put(client: Any, collection: str, points: list[Any]) -> None:
     """Write points; where a server takes no request as large as their payloads make it, in halves."""
-    refused = package("qdrant_client.http.exceptions", "writing to Qdrant").UnexpectedResponse
+    refused = import_package("qdrant_client.http.exceptions", "writing to Qdrant").UnexpectedResponse
     try:
         client.upsert(collection, points, wait=True)
     except refused as error:
@@ -183,7 +183,7 @@ def open_qdrant(address: Address, column: str | None, group_by: str | None) -> Q
     check_not_empty(name, rows, left_out)
     dtype = params.datatype.value if params.datatype is not None else "float32"
     check_matrix(name, (rows, params.size), dtype)
-    points = _Points(address, collection, vector, rows, params.size)
+    points = _QdrantPoints(address, collection, vector, rows, params.size)
     block = Block(name, rows, params.size, dtype, partial(points.pieces, group_by))
     return QdrantVectors(address, block, left_out, points, params.distance.value)
 
@@ -206,7 +206,7 @@ def _choose(address: Address, vectors: Any, column: str | None) -> tuple[str, An
 
 def _having(vector: str) -> Any:
     """The filter for points that have the vector."""
-    models = package("qdrant_client.models", "reading Qdrant")
+    models = import_package("qdrant_client.models", "reading Qdrant")
     return models.Filter(must=[models.HasVectorCondition(has_vector=vector)])
 
 
@@ -226,7 +226,7 @@ def _client(address: Address, new: bool = False) -> Iterator[Any]:
 
     new: the folder may be made, and is taken away again where nothing was put into it.
     """
-    library = package("qdrant_client", "reading Qdrant")
+    library = import_package("qdrant_client", "reading Qdrant")
     if address.is_server:
         if "@" in address.place:
             raise InputError(f"{address} holds a user or key, which Qdrant takes from QDRANT_API_KEY; set it there.")
@@ -242,7 +242,7 @@ def _client(address: Address, new: bool = False) -> Iterator[Any]:
     if folder not in _OPEN:
         if not made and not (Path(folder) / "meta.json").is_file():  # it would be made
             raise InputError(f"{address.place!r} is no folder of Qdrant's local mode; check the path.")
-        with points_alone(folder):
+        with allow_only_points(folder):
             _OPEN[folder] = library.QdrantClient(path=folder), 0
     client, users = _OPEN[folder]
     _OPEN[folder] = client, users + 1

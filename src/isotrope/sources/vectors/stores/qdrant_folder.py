@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from isotrope.errors import InputError
-from isotrope.sources.vectors.stores.store import package
+from isotrope.sources.vectors.stores.store import import_package
 
 #: The only things that a stored point is made of, besides plain values.
 _KNOWN = {("qdrant_client.http.models.models", name) for name in ("PointStruct", "SparseVector")}
@@ -31,13 +31,13 @@ _KEEPING = ("PUT", "BINPUT", "LONG_BINPUT")
 
 
 @contextmanager
-def points_alone(folder: str) -> Iterator[None]:
+def allow_only_points(folder: str) -> Iterator[None]:
     """Let the client open a folder with a reader that knows points and plain values alone.
 
     Loading a pickle can run any code. What the client itself loads is what is checked: a look beforehand could be shown
     other points than the client is.
     """
-    persistence = package("qdrant_client.local.persistence", "reading Qdrant")
+    persistence = import_package("qdrant_client.local.persistence", "reading Qdrant")
     original = persistence.pickle
     persistence.pickle = SimpleNamespace(loads=lambda p: load_point(folder, p), dumps=original.dumps)
     try:

@@ -84,7 +84,7 @@ def open_store(address: Address, column: str | None = None, group_by: str | None
         return opener(address, column, group_by)
 
 
-def package(name: str, what: str) -> Any:
+def import_package(name: str, what: str) -> Any:
     """The store's own library, or the command that installs it."""
     try:
         return import_module(name)
