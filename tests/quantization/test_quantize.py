@@ -150,7 +150,7 @@ def test_a_width_that_cannot_be_divided_has_no_value(engine: Engine) -> None:
     [
         (np.zeros(5), {}, "shape"),
         (np.zeros((5, 0)), {}, "shape"),
-        (np.array([["a"]]), {}, "real numbers"),
+        (np.array([["a"]]), {}, "expected numbers"),
         (np.array([[1.0], [np.nan]]), {}, "NaN"),
         (np.array([[1.0], [-np.inf]]), {}, "NaN, infinity"),
         (np.array([[1.0], [1e200]]), {}, "1e\\+140"),

@@ -8,13 +8,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import to_matrix
 from isotrope.errors import InputError, Undefined
 from isotrope.quantization.quantized import Engine, Kind, Quantized
 
@@ -22,14 +21,6 @@ __all__ = ["Engine", "Kind", "Quantized", "check_settings", "quantize"]
 
 #: Cells of all codebooks together, at most: their counts by pairs are a table that is held and solved.
 _MOST = 16_384
-
-#: The function behind each quantizer, as module and name: what is not used is not loaded.
-_QUANTIZERS: dict[tuple[Engine, Kind], tuple[str, str]] = {
-    ("own", "additive"): ("additive", "quantize_additive"),
-    ("own", "product"): ("product", "quantize_product"),
-    ("faiss", "additive"): ("faiss_reference", "quantize_additive"),
-    ("faiss", "product"): ("faiss_reference", "quantize_product"),
-}
 
 #: What float64 and float32 rows may hold at most, so that squares and differences stay within their type.
 _LARGEST, _LARGEST_FLOAT32 = 1e140, 1e30
@@ -60,8 +51,8 @@ def quantize(
     References:
         Martinez, Zakhmi, Hoos and Little 2018 (LSQ++); Jégou, Douze and Schmid 2011 (product)
     """
-    if (engine, kind) not in _QUANTIZERS:
-        known = ", ".join(f"{e} {k}" for e, k in _QUANTIZERS)
+    if kind not in get_args(Kind) or engine not in get_args(Engine):
+        known = ", ".join(f"{e} {k}" for e in get_args(Engine) for k in get_args(Kind))
         raise InputError(f"there is no quantizer {engine!r} {kind!r}; there are: {known}.")
     check_settings(codebooks, size)
     if seed < 0:
@@ -70,9 +61,17 @@ def quantize(
     _check_distinct(rows, size)
     if kind == "product" and rows.shape[1] % codebooks:
         raise Undefined(f"the width {rows.shape[1]} cannot be divided among {codebooks} codebooks")
-    module, name = _QUANTIZERS[engine, kind]
-    function: Callable[..., Quantized] = getattr(import_module(f"{__name__}.{module}"), name)
-    return function(rows, codebooks, size, seed)
+    if engine == "faiss":
+        from isotrope.quantization.faiss_reference import quantize_by_faiss
+
+        return quantize_by_faiss(rows, codebooks, size, seed, kind=kind)
+    if kind == "additive":
+        from isotrope.quantization.additive import quantize_additive
+
+        return quantize_additive(rows, codebooks, size, seed)
+    from isotrope.quantization.kmeans import quantize_product
+
+    return quantize_product(rows, codebooks, size, seed)
 
 
 def check_settings(codebooks: int, size: int) -> None:
@@ -86,10 +85,7 @@ def check_settings(codebooks: int, size: int) -> None:
 
 def _check_rows(rows: NDArray[Any]) -> NDArray[np.floating[Any]]:
     """Rows as float32 or float64, none so large that its square or a sum leaves that type."""
-    if rows.ndim != 2 or rows.shape[1] == 0:
-        raise InputError(f"expected rows of shape (n, d) with d >= 1, got an array of shape {rows.shape}.")
-    if rows.dtype.kind not in "fiub":
-        raise InputError(f"expected rows of real numbers, got an array of type {rows.dtype}.")
+    rows = to_matrix(rows)
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float32 if rows.dtype == np.float16 else np.float64)
     largest = max(float(rows.max(initial=0)), -float(rows.min(initial=0)))

@@ -1,18 +1,22 @@
-"""k-means in large matrix products."""
+"""k-means in large matrix products, and the product quantizer: k-means of each part of the coordinates by itself."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from isotrope.compute.threads import slice_rows
-from isotrope.quantization.quantized import Codes, Float, Floats
+from isotrope.compute.threads import open_pool, slice_rows
+from isotrope.quantization.quantized import Codes, Float, Floats, Quantized, centre_rows, widen_codewords
 
 _BLOCK = 4096
+
+#: Rows per cell that a product quantizer learns from, at most; what faiss takes.
+_ROWS_PER_CELL = 256
 
 #: How far apart the halves of a split cell begin, as a share of the centroid; what faiss takes.
 _SPLIT = 1 / 1024
@@ -46,8 +50,8 @@ def sum_cells(rows: NDArray[np.float32], codes: Codes, size: int, pool: Executor
 
     # Blocks large enough that the sums of each are small beside its rows.
     total = np.zeros((m * size, rows.shape[1]))
-    for some in pool.map(part_sums, slice_rows(len(rows), 16 * m * size)):
-        total += some
+    for sums in pool.map(part_sums, slice_rows(len(rows), 16 * m * size)):
+        total += sums
     return total
 
 
@@ -130,3 +134,30 @@ def _refill(means: Floats, counts: Codes, rng: np.random.Generator) -> Floats:
         counts[empty] = counts[full] // 2
         counts[full] -= counts[empty]
     return means
+
+
+def quantize_product(rows: NDArray[np.floating[Any]], codebooks: int, size: int, seed: int) -> Quantized:
+    """Quantize rows, (n, d), by k-means on each of M parts of d / M coordinates.
+
+    References:
+        Jégou, Douze and Schmid 2011, Product quantization for nearest neighbor search.
+
+    Examples:
+        >>> q = quantize_product(np.random.default_rng(0).normal(size=(300, 4)), codebooks=2, size=16, seed=0)
+        >>> bool(q.codebooks[0, :, 2:].any() or q.codebooks[1, :, :2].any())
+        False
+    """
+    values, mean, scale = centre_rows(rows)
+    codes, words = [], []
+    with open_pool() as pool:
+        for m, part in enumerate(np.split(values, codebooks, axis=1)):
+            rng = np.random.default_rng([seed, m])
+            part = np.ascontiguousarray(part)
+            few = len(part) <= size * _ROWS_PER_CELL
+            learnt = part if few else part[rng.choice(len(part), size * _ROWS_PER_CELL, replace=False)]
+            words.append(fit_kmeans(learnt, size, rng, pool))
+            codes.append(find_nearest(part, words[-1], pool))
+    settings = {"codebooks": codebooks, "size": size}
+    return Quantized(
+        np.stack(codes, axis=1), widen_codewords(np.stack(words)) * scale, mean, "product", "own", seed, settings
+    )

@@ -84,6 +84,18 @@ def sum_codewords(codebooks: NDArray[Float], codes: Codes) -> NDArray[Float]:
     return total
 
 
+def widen_codewords(parts: NDArray[np.floating[Any]]) -> Floats:
+    """Codewords of M parts of the coordinates, (M, k, d / M), at full width, (M, k, d), zero outside their part.
+
+    >>> widen_codewords(np.array([[[1.0]], [[2.0]]])).tolist()
+    [[[1.0, 0.0]], [[0.0, 2.0]]]
+    """
+    m, k, width = parts.shape
+    words = np.zeros((m, k, m, width))
+    words[np.arange(m), :, np.arange(m)] = parts
+    return words.reshape(m, k, m * width)
+
+
 class CentredRows(NamedTuple):
     """Rows = mean + scale · values.
 
