@@ -62,6 +62,7 @@ class Geometry:
 def compute_geometry(moments: Moments) -> Geometry:
     """Compute the geometry of rows from their moments.
 
+    >>> import numpy as np
     >>> from isotrope.statistics import prepare_rows
     >>> compute_geometry(Moments.of(prepare_rows(np.random.default_rng(0).normal(size=(5000, 16))))).healthy
     True
@@ -83,6 +84,7 @@ def compute_geometry(moments: Moments) -> Geometry:
 def compute_neighbours_kept(before: NDArray[Any], after: NDArray[Any]) -> float:
     """Compute the share of each row's ten nearest rows by cosine that a repair keeps, (n, d) and (n, k) -> 0 to 1.
 
+    >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(100, 4))
     >>> compute_neighbours_kept(x, 3 * x)
     1.0
