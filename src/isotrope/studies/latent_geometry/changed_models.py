@@ -83,9 +83,13 @@ class Case:
 def sort_levels(levels: Sequence[float]) -> list[float]:
     """Sort the shares of noise, without duplicates."""
     for level in levels:
-        if not 0.0 <= level <= 1.0:
-            raise InputError(f"the share of noise is {level:g}, expected 0 to 1.")
+        _check_level(level)
     return sorted(set(levels))
+
+
+def _check_level(level: float) -> None:
+    if not 0.0 <= level <= 1.0:
+        raise InputError(f"the share of noise is {level:g}, expected 0 to 1.")
 
 
 def match_checkpoints(models: Sequence[str], others: Sequence[str], load: Callable[[str], Loaded]) -> dict[str, str]:
@@ -149,8 +153,7 @@ def add_weight_noise(
     """
     import torch
 
-    if not 0.0 <= alpha <= 1.0:
-        raise InputError(f"the share of noise is {alpha:g}, expected 0 to 1.")
+    _check_level(alpha)
     model = deepcopy(loaded.model)
     blocks = find_blocks(model)[1]
     if block is not None and not 0 <= block < len(blocks):
