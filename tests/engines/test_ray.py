@@ -156,23 +156,23 @@ def test_images(tmp_path: Path) -> None:
     assert _apart(here, there) < 1e-5
 
 
-def test_a_repair_is_fitted_and_applied_by_workers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["whitening", pytest.param("clusters", marks=pytest.mark.long)])
+def test_a_repair_is_fitted_and_applied_by_workers(name: str, tmp_path: Path) -> None:
     rows = np.random.default_rng(5).normal(size=(4000, 8)).astype(np.float32) * np.arange(1, 9, dtype=np.float32) + 2
     np.save(tmp_path / "rows.npy", rows)
     where = ["--engine", "ray", "--workers", "2", "--batch-size", "10", "--json"]
-    for name in ("whitening", "clusters"):
-        given = [str(tmp_path / "rows.npy"), "--with", name, "-o"]
-        fitted = _command("repair", "fit", *given, str(tmp_path / name), *where)
-        _command("repair", "fit", *given, str(tmp_path / f"{name} here"), "--batch-size", "10", "--json")
-        there, here = (isotrope.load_repair(tmp_path / folder) for folder in (name, f"{name} here"))
-        assert fitted["fitted_on"]["rows"] == here.fitted_on_["rows"] == 4000
-        np.testing.assert_allclose(there.transform(rows), here.transform(rows), rtol=1e-4, atol=1e-5)
-        out = tmp_path / f"{name}.npy"
-        applied = _command("repair", "apply", str(tmp_path / name), str(tmp_path / "rows.npy"), "-o", str(out), *where)
-        assert applied["rows"] == 4000
-        alone = tmp_path / f"{name} alone.npy"
-        _command("repair", "apply", str(tmp_path / name), given[0], "-o", str(alone), "--batch-size", "10", "--json")
-        np.testing.assert_array_equal(np.load(out), np.load(alone))
+    given = [str(tmp_path / "rows.npy"), "--with", name, "-o"]
+    fitted = _command("repair", "fit", *given, str(tmp_path / name), *where)
+    _command("repair", "fit", *given, str(tmp_path / f"{name} here"), "--batch-size", "10", "--json")
+    there, here = (isotrope.load_repair(tmp_path / folder) for folder in (name, f"{name} here"))
+    assert fitted["fitted_on"]["rows"] == here.fitted_on_["rows"] == 4000
+    np.testing.assert_allclose(there.transform(rows), here.transform(rows), rtol=1e-4, atol=1e-5)
+    out = tmp_path / f"{name}.npy"
+    applied = _command("repair", "apply", str(tmp_path / name), str(tmp_path / "rows.npy"), "-o", str(out), *where)
+    assert applied["rows"] == 4000
+    alone = tmp_path / f"{name} alone.npy"
+    _command("repair", "apply", str(tmp_path / name), given[0], "-o", str(alone), "--batch-size", "10", "--json")
+    np.testing.assert_array_equal(np.load(out), np.load(alone))
 
 
 @pytest.mark.long

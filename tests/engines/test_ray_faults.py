@@ -172,6 +172,7 @@ def _data_set(folder: Path) -> None:
         pd.DataFrame({"x": rows}).to_parquet(folder / f"{i}.parquet")
 
 
+@pytest.mark.long
 def test_a_shard_that_cannot_be_read(tmp_path: Path) -> None:
     _data_set(tmp_path / "set")
     with pytest.raises(InputError, match=r"shard 16 \(rows 1,280 to 1,359\) cannot be read: row 130 of .*1\.parquet"):
@@ -255,8 +256,8 @@ def test_a_ray_of_its_own_that_is_told_to_stop(whole: Path, tmp_path: Path) -> N
     ("address", "said"),
     [
         ("127.0.0.1:1", "no Ray cluster answers at '127.0.0.1:1'"),
-        ("ray://127.0.0.1:1", "no Ray cluster answers at 'ray://127.0.0.1:1'"),
-        ("nonsense", "the address 'nonsense' is none of a Ray cluster"),
+        pytest.param("ray://127.0.0.1:1", "no Ray cluster answers at 'ray://127.0.0.1:1'", marks=pytest.mark.long),
+        pytest.param("nonsense", "the address 'nonsense' is none of a Ray cluster", marks=pytest.mark.long),
     ],
 )
 def test_a_cluster_that_is_not_there(address: str, said: str, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from isotrope.sources.models.location import find_embedded_folder
 from isotrope.sources.text.encoder import Encoder
 
 #: Tokens at which texts are cut: most documents are longer.
-LENGTH = 48
+LENGTH = 24
 
 #: The same as `repair`, fitted by isotrope.
 NAME = "whitening:dimensions=24"

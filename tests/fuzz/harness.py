@@ -1,6 +1,7 @@
-"""Feeds damaged inputs to one target; whatever is neither a value nor an IsotropeError is a defect.
+"""Feeds damaged inputs to one target or to all; whatever is neither a value nor an IsotropeError is a defect.
 
     python tests/fuzz/harness.py TARGET [COUNT [FIRST]]
+    python tests/fuzz/harness.py all [COUNT [FIRST]]
 
 Input number i is made from i alone, so that a defect can be looked at again. The process may take no more than a
 gigabyte beyond what it has at the start, and fill no more than 300 MB of it; an input no more than two seconds of its
@@ -9,12 +10,14 @@ own time.
 
 from __future__ import annotations
 
+import os
 import random
 import resource
 import signal
 import sys
 import tempfile
 import traceback
+from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
@@ -28,6 +31,9 @@ from isotrope.errors import IsotropeError
 
 #: Memory that one process may ask for and may fill beyond what it has at the start, and seconds for one input.
 _ROOM, _FILLED, _SECONDS = 1 << 30, 300_000_000, 2.0
+
+#: What many targets import.
+_SHARED = ("pandas", "pyarrow.parquet", "scipy.stats", "isotrope.scanner", "isotrope.repairs")
 
 
 class TooSlow(BaseException):
@@ -77,7 +83,26 @@ def outcome(name: str, data: bytes, folder: Path) -> str:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
-def main(name: str, count: int, first: int = 0) -> int:
+def feed_all(count: int, first: int = 0) -> int:
+    """Feed so many inputs to each target, in a process of its own; the number of targets with defects."""
+    for module in _SHARED:
+        import_module(module)
+    bad = 0
+    for name in TARGETS:
+        print(name, file=sys.stderr)
+        child = os.fork()
+        if child == 0:
+            found = feed(name, count, first)
+            sys.stdout.flush()
+            os._exit(min(found, 100))
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code < 0:
+            print(f"{name}: the process was ended by signal {-code}", flush=True)
+        bad += code != 0
+    return bad
+
+
+def feed(name: str, count: int, first: int = 0) -> int:
     """Feed so many inputs to a target; the number of defects."""
     signal.signal(signal.SIGVTALRM, _too_slow)
     bad, values = 0, 0
@@ -108,4 +133,5 @@ def main(name: str, count: int, first: int = 0) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(min(main(sys.argv[1], *map(int, sys.argv[2:])), 100))
+    numbers = map(int, sys.argv[2:])
+    sys.exit(min(feed_all(*numbers) if sys.argv[1] == "all" else feed(sys.argv[1], *numbers), 100))

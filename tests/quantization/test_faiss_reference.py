@@ -15,7 +15,7 @@ from testkit.clustered import clustered
 ROWS = clustered(1500, 16)
 
 
-@pytest.mark.parametrize("size", [16, 32, 256])
+@pytest.mark.parametrize("size", [16, 32, pytest.param(256, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", ["additive", "product"])
 def test_codes_and_reconstruction_are_those_of_faiss(kind: Kind, size: int) -> None:
     bits = size.bit_length() - 1

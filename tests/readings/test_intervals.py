@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -168,6 +168,11 @@ def off(d: int, size: float) -> np.ndarray:
     return size * np.random.default_rng(3).standard_normal(d)
 
 
+def long_but(names: Iterable[str], *quick: str) -> list[Any]:
+    """The names of spaces as parameters; those that are not quick are for the long tests."""
+    return [pytest.param(name, marks=[] if name in quick else pytest.mark.long) for name in names]
+
+
 MOMENTS: dict[str, tuple[Space, int]] = {
     "isotropic, few rows": (gaussian(np.zeros(32), flat(32), 200), EVERYTHING),
     "isotropic": (gaussian(np.zeros(32), flat(32), 600), EVERYTHING),
@@ -183,7 +188,7 @@ MOMENTS: dict[str, tuple[Space, int]] = {
 }
 
 
-@pytest.mark.parametrize("space", MOMENTS)
+@pytest.mark.parametrize("space", long_but(MOMENTS, "isotropic", "isotropic, sampled", "power law", "sequences"))
 def test_intervals_of_moments_hold_the_truth(space: str) -> None:
     assert_honest(coverage("moments", *MOMENTS[space]), LEAST_OF_FEW)
 
@@ -204,9 +209,11 @@ HEAVY: dict[str, Space] = {
     "Student t, 5": gaussian(off(16, 0.5), flat(16), 1000, factor=student(5.0)),
     "Student t, 5, few rows": gaussian(off(16, 0.5), power(16), 300, factor=student(5.0)),
 }
+SOME_HEAVY = ("lognormal 1", "lognormal 1, far", "Student t, 3", "Student t, 5, few rows")
+MODERATE = ("lognormal 0.5", "Student t, 5", "Student t, 5, few rows")
 
 
-@pytest.mark.parametrize("space", ["lognormal 1", "lognormal 1, far", "Student t, 3", "Student t, 5, few rows"])
+@pytest.mark.parametrize("space", long_but(SOME_HEAVY, "lognormal 1, far", "Student t, 3"))
 def test_intervals_of_heavy_tails_hold_the_truth_or_are_not_stated(space: str) -> None:
     assert_honest(coverage("moments", HEAVY[space]), LEAST_OF_FEW)
 
@@ -217,7 +224,7 @@ def test_intervals_of_heavy_tails_hold_the_truth_or_are_not_stated_many_times(sp
     assert_honest(coverage("moments", HEAVY[space], times=400), LEAST_OF_MANY)
 
 
-@pytest.mark.parametrize("space", ["lognormal 0.5", "Student t, 5", "Student t, 5, few rows"])
+@pytest.mark.parametrize("space", long_but(MODERATE, "Student t, 5, few rows"))
 def test_intervals_stated_for_moderate_tails_hold_the_truth(space: str) -> None:
     found = coverage("moments", HEAVY[space], stated=True)
     assert found.keys() == {m.name for m in ESTIMATES["moments"]}
@@ -308,7 +315,7 @@ TOKENS: dict[str, tuple[Space, int]] = {
 }
 
 
-@pytest.mark.parametrize("space", TOKENS)
+@pytest.mark.parametrize("space", long_but(TOKENS, "closed vocabulary", "open vocabulary, sampled"))
 def test_intervals_of_tokens_hold_the_truth(space: str) -> None:
     assert_honest(coverage("tokens", *TOKENS[space]), LEAST_OF_FEW)
 
@@ -353,7 +360,7 @@ SHAPES: dict[str, tuple[tuple[Any, ...], int]] = {
 
 
 @pytest.mark.parametrize("need", ["sequences", "spectra"])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", long_but(SHAPES, "power law and mean"))
 def test_intervals_of_sequences_hold_the_truth(need: str, shape: str) -> None:
     made, size = SHAPES[shape]
     assert_honest(coverage(need, sequences(need, *made), size), LEAST_OF_FEW)

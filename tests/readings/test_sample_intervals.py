@@ -99,7 +99,10 @@ MORE = SPACES | {
 }
 
 
-@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize(
+    "space",
+    [pytest.param(name, marks=[] if name == "isotropic" else pytest.mark.long) for name in SPACES],
+)
 def test_intervals_hold_what_they_are_about(space: str) -> None:
     assert_honest(coverage(SPACES[space], FEW), LEAST_OF_FEW)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -61,18 +60,25 @@ def _sounds(folder: Path) -> Input:
 EVERY = [_vectors, _tokens, _pooled, _images, _sounds]
 
 
-def _shards(source: Source) -> list[list[Batch]]:
+@pytest.fixture(scope="module", params=EVERY)
+def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Source:
+    return request.param(tmp_path_factory.mktemp("source")).open()
+
+
+def _count_shards(source: Source) -> int:
     assert source.total is not None
-    return [list(source.shard(number)) for number in range(-(-source.total // source.shard_size))]
+    return -(-source.total // source.shard_size)
+
+
+def _shards(source: Source) -> list[list[Batch]]:
+    return [list(source.shard(number)) for number in range(_count_shards(source))]
 
 
 def _plain(value: Any) -> np.ndarray:
     return np.asarray(value.cpu() if hasattr(value, "cpu") else value)
 
 
-@pytest.mark.parametrize("made", EVERY)
-def test_the_batches_of_the_whole_pass(made: Callable[[Path], Input], tmp_path: Path) -> None:
-    source = made(tmp_path).open()
+def test_the_batches_of_the_whole_pass(source: Source) -> None:
     whole = [batch for batch in source.batches() if batch.layers]
     shards = _shards(source)
     assert len(shards) > 1
@@ -86,12 +92,10 @@ def test_the_batches_of_the_whole_pass(made: Callable[[Path], Input], tmp_path: 
     assert not list(source.shard(len(shards) + 3))
 
 
-@pytest.mark.parametrize("made", EVERY)
-def test_in_any_order_and_what_was_counted(made: Callable[[Path], Input], tmp_path: Path) -> None:
-    source = made(tmp_path).open()
+def test_in_any_order_and_what_was_counted(source: Source) -> None:
     wanted = Wanted(tokens=True, sequences=True, sample=40)
     whole = source.reduce(Collection(wanted))
-    count = len(_shards(source))
+    count = _count_shards(source)
     found: dict[int, Collection] = {}
     bars: Any = None
     for number in reversed(range(count)):
