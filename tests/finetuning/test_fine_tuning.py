@@ -12,7 +12,7 @@ import torch
 
 from isotrope import nn
 from isotrope.errors import InputError
-from isotrope.finetuning.encoder_pretraining import _tension_batches, pretrain_encoder
+from isotrope.finetuning.encoder_pretraining import _make_tension_batches, pretrain_encoder
 from isotrope.finetuning.loop import EncodedRows, Optimizer, draw_batches, fine_tune, predict
 from isotrope.finetuning.settings import Training
 from isotrope.finetuning.task_training import add_head, split_rows
@@ -125,7 +125,7 @@ def test_rows_are_split_once_for_a_seed() -> None:
 def test_pairs_of_contrastive_tension_batches() -> None:
     """One in eight is a sentence with itself, and no other pair is."""
     rows = encoded([4] * 40)
-    for (first, second), labels in _tension_batches(rows, 16, np.random.default_rng(0)):
+    for (first, second), labels in _make_tension_batches(rows, 16, np.random.default_rng(0)):
         assert labels is not None
         same = (first["input_ids"] == second["input_ids"]).all(1)
         assert same.tolist() == labels.bool().tolist()

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from isotrope.errors import InputError, MissingExtra
-from isotrope.finetuning.loop import EncodedRows, Optimizer
+from isotrope.finetuning.loop import EncodedRows, Optimizer, split_batches
 from isotrope.finetuning.settings import Training
 from isotrope.finetuning.tasks import TaskRows
 from isotrope.sources.text.encoder import Tell
@@ -85,9 +85,9 @@ def pretrain_encoder(
             raise InputError(f"{name} learns from sentences that differ, got {len(unique)}; use more training rows.")
         encoded, count = encode([(text,) for text in unique]), len(unique)
         if name == "bert-ct":
-            loss, batches = losses.ContrastiveTensionLoss(encoder), _tension_batches(encoded, size, rng)
+            loss, batches = losses.ContrastiveTensionLoss(encoder), _make_tension_batches(encoded, size, rng)
         else:
-            loss, batches = losses.MultipleNegativesRankingLoss(encoder), _simcse_batches(encoded, size, rng)
+            loss, batches = losses.MultipleNegativesRankingLoss(encoder), _make_simcse_batches(encoded, size, rng)
     total = math.ceil(count / size)
     step = Optimizer(loss, training, total)
     loss.train()
@@ -99,23 +99,18 @@ def pretrain_encoder(
 def _make_labelled_batches(pairs: TaskRows, encode: Encode, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
     sides = [encode([(texts[side],) for texts in pairs.texts]) for side in (0, 1)]
     labels = torch.tensor(pairs.labels, dtype=torch.long)
-    for which in _shuffle(len(pairs), size, rng):
+    for which in split_batches(rng.permutation(len(pairs)), size):
         yield [side.batch(which) for side in sides], labels[which].to(sides[0].device)
 
 
-def _tension_batches(encoded: EncodedRows, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
-    for which in _shuffle(len(encoded), size, rng):
+def _make_tension_batches(encoded: EncodedRows, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
+    for which in split_batches(rng.permutation(len(encoded)), size):
         same = np.arange(len(which)) % _PAIRS_PER_IDENTICAL == 0
         others = (which + rng.integers(1, len(encoded), len(which))) % len(encoded)
         labels = torch.tensor(same, dtype=torch.float32, device=encoded.device)
         yield [encoded.batch(which), encoded.batch(np.where(same, which, others))], labels
 
 
-def _simcse_batches(encoded: EncodedRows, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
-    for which in _shuffle(len(encoded), size, rng):
+def _make_simcse_batches(encoded: EncodedRows, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
+    for which in split_batches(rng.permutation(len(encoded)), size):
         yield [encoded.batch(which), encoded.batch(which)], None
-
-
-def _shuffle(count: int, size: int, rng: np.random.Generator) -> Iterator[Any]:
-    order = rng.permutation(count)
-    return (order[i : i + size] for i in range(0, count, size))

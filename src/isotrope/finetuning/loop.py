@@ -72,12 +72,13 @@ def draw_batches(lengths: NDArray[np.int64], size: int, rng: np.random.Generator
     """
     order = rng.permutation(len(lengths))
     together = size * _SORTED_TOGETHER
-    parts = [part[np.argsort(-lengths[part], kind="stable")] for part in _split(order, together)]
-    found = [part for whole in parts for part in _split(whole, size)]
+    parts = [part[np.argsort(-lengths[part], kind="stable")] for part in split_batches(order, together)]
+    found = [part for whole in parts for part in split_batches(whole, size)]
     return (found[i] for i in rng.permutation(len(found)))
 
 
-def _split(order: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
+def split_batches(order: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
+    """Split row numbers into batches; the last one may be smaller."""
     return [order[i : i + size] for i in range(0, len(order), size)]
 
 
@@ -165,7 +166,7 @@ def predict(model: Any, rows: EncodedRows, batch_size: int) -> NDArray[np.float6
     predicted = np.empty(len(rows))
     model.eval()
     with torch.inference_mode():
-        for which in _split(np.argsort(rows.lengths, kind="stable"), 4 * batch_size):
+        for which in split_batches(np.argsort(rows.lengths, kind="stable"), 4 * batch_size):
             logits = model(**rows.batch(which)).logits.float().cpu()
             predicted[which] = logits[:, 0] if logits.shape[1] == 1 else logits.argmax(-1)
     return predicted

@@ -91,7 +91,15 @@ class GlueEvaluation(Evaluation):
         """
         found = list(runs)
         by_method = _collect_scores([*found, *_select_best_alphas(found)])
-        scores = [_make_score(*key, by_seed) for key, by_seed in by_method.items()]
+        scores = [
+            GlueScore(
+                *key,
+                **compute_spread(list(by_seed.values()))._asdict(),
+                seeds=tuple(by_seed),
+                values=tuple(by_seed.values()),
+            )
+            for key, by_seed in by_method.items()
+        ]
         return cls(scores, _list_differences(by_method), found, dict(provenance or {}))
 
     @classmethod
@@ -175,17 +183,11 @@ def _select_best_alphas(runs: Iterable[GlueRun]) -> Iterator[GlueRun]:
         if family(run.method) != run.method:
             groups.setdefault((run.task, family(run.method)), {}).setdefault(run.seed, {})[run.method] = run
     for (_, name), by_seed in groups.items():
-        labels = {label for some in by_seed.values() for label in some}
-        for some in by_seed.values():
-            if len(some) == len(labels) > 1:
-                best = max(sorted(some, key=_method_order), key=lambda label: _best_held_out(some[label]))
-                yield replace(some[best], method=name)
-
-
-def _make_score(task: str, metric: str, method: str, by_seed: Mapping[int, float]) -> GlueScore:
-    found = compute_spread(list(by_seed.values()))
-    seeds, values = tuple(by_seed), tuple(by_seed.values())
-    return GlueScore(task, metric, method, found.mean, found.deviation, found.low, found.high, found.n, seeds, values)
+        labels = {label for by_label in by_seed.values() for label in by_label}
+        for by_label in by_seed.values():
+            if len(by_label) == len(labels) > 1:
+                best = max(sorted(by_label, key=_method_order), key=lambda label: _best_held_out(by_label[label]))
+                yield replace(by_label[best], method=name)
 
 
 def _list_differences(found: _Scores) -> list[GlueDifference]:

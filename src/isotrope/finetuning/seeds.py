@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -18,8 +19,7 @@ from isotrope.evaluation.metrics import Vector
 from isotrope.evaluation.significance import LEVEL, SWAPS, Difference
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(NamedTuple):
     """Mean over seeds, its standard deviation, and the 95 % interval of the mean (Student's t)."""
 
     mean: float

@@ -37,14 +37,14 @@ _SPECTRUM_ROWS = 256
 _ALPHA_POINTS = 100
 
 
-class EncodedSplit(NamedTuple):
+class RowSplit(NamedTuple):
     """Numbers of the training rows of a seed: to train on, and held out."""
 
     train: list[int]
     held_out: list[int]
 
 
-def split_rows(count: int, train_rows: int | None, rng: np.random.Generator) -> EncodedSplit:
+def split_rows(count: int, train_rows: int | None, rng: np.random.Generator) -> RowSplit:
     """Split training rows in random order, a tenth of them held out. train_rows: how many to use, None for all.
 
     >>> [len(part) for part in split_rows(2490, None, np.random.default_rng(0))]
@@ -54,7 +54,7 @@ def split_rows(count: int, train_rows: int | None, rng: np.random.Generator) -> 
     count_held_out = min(math.ceil(_HELD_OUT * len(order)), _MOST_HELD_OUT)
     if len(order) - count_held_out < 2:
         raise InputError(f"got {len(order)} training rows, expected at least 3: a tenth of them is held out.")
-    return EncodedSplit(order[count_held_out:], order[:count_held_out])
+    return RowSplit(order[count_held_out:], order[:count_held_out])
 
 
 def compute_pretrained_spectrum(loaded: Loaded, data: TaskData, training: Training) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _encode_validation(loaded: Loaded, data: TaskData, training: Training) -> En
 
 
 def _select_pairs(
-    pairs: TaskData, data: TaskData, parts: EncodedSplit, training: Training, rng: np.random.Generator
+    pairs: TaskData, data: TaskData, parts: RowSplit, training: Training, rng: np.random.Generator
 ) -> TaskRows:
     """Select the labelled pairs for the pretraining of S-BERT, without the held-out rows of the task itself."""
     if pairs.task == data.task:
@@ -210,10 +210,10 @@ def _make_alpha_recorder(
     layer: Any, alphas: list[tuple[int, float]], rows: int, training: Training
 ) -> Callable[[int], None]:
     """A function that appends α to a list after some of the steps."""
-    every = max(1, math.ceil(rows / training.batch_size) * training.epochs // _ALPHA_POINTS)
+    interval = max(1, math.ceil(rows / training.batch_size) * training.epochs // _ALPHA_POINTS)
 
     def record(step: int) -> None:
-        if layer is not None and step % every == 0:
+        if layer is not None and step % interval == 0:
             alphas.append((step, layer.alpha))
 
     return record

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from isotrope.errors import Undefined
 from isotrope.finetuning.loop import EncodedRows
@@ -21,6 +18,7 @@ from isotrope.measures.sequence_spectrum import (
     sequence_vanished_dimensions,
 )
 from isotrope.sources.batch import Rows
+from isotrope.sources.models.hidden_states import record_input, record_outputs
 from isotrope.statistics import SequenceSpectra
 
 #: Only every n-th point of the curve is stored.
@@ -54,36 +52,22 @@ def compute_spectra(base: Any, rows: EncodedRows, batch_size: int, softdecay: An
     found: dict[str, SequenceSpectra] = {}
     base.eval()
     for start in range(0, len(rows), batch_size):
-        which = np.arange(start, min(start + batch_size, len(rows)))
-        batch = rows.batch(which)
+        batch = rows.batch(range(start, min(start + batch_size, len(rows))))
         mask = batch["attention_mask"].bool().cpu().numpy()
-
-        def add(name: str, states: Any, mask: NDArray[np.bool_] = mask, first: int = start) -> None:
-            ids = np.repeat(np.arange(first, first + len(mask), dtype=np.uint64), mask.sum(1))
-            part = SequenceSpectra.of_rows(states.float().cpu().numpy()[mask], Rows(ids))
+        known = Rows(np.repeat(np.arange(start, start + len(mask), dtype=np.uint64), mask.sum(1)))
+        for name, states in _compute_states(base, batch, softdecay).items():
+            part = SequenceSpectra.of_rows(states.float().cpu().numpy()[mask], known)
             found[name] = found[name] + part if name in found else part
-
-        with torch.inference_mode(), _observe(softdecay, add):
-            add("last", base(**batch).last_hidden_state)
     return {name: _describe(found[name]) for name in sorted(found)}
 
 
-@contextmanager
-def _observe(layer: Any, add: Callable[[str, Any], None]) -> Iterator[None]:
-    """Pass the inputs and outputs of a layer on, while the model runs."""
-    if layer is None:
-        yield
-        return
-
-    def pass_on(_: Any, args: tuple[Any, ...], output: Any) -> None:
-        add("into softdecay", args[0])
-        add("out of softdecay", output)
-
-    hook = layer.register_forward_hook(pass_on)
-    try:
-        yield
-    finally:
-        hook.remove()
+def _compute_states(base: Any, batch: dict[str, Any], softdecay: Any) -> dict[str, Any]:
+    """The last hidden states of a batch, and what goes into and comes out of the SoftDecay layer, by name."""
+    layers = {} if softdecay is None else {"out of softdecay": softdecay}
+    with torch.inference_mode(), record_input(softdecay) as inputs, record_outputs(layers) as outputs:
+        last = base(**batch).last_hidden_state
+    into = {"into softdecay": inputs[-1]} if inputs else {}
+    return {"last": last} | into | outputs
 
 
 def _describe(spectra: SequenceSpectra) -> dict[str, Any]:
