@@ -38,3 +38,8 @@ class MergeError(IsotropeError):
 
 class Undefined(IsotropeError):
     """A measure has no value on this input; the message is the reason."""
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the message of a library's error in one line, without a full stop."""
+    return " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__

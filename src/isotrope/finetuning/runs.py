@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 from isotrope.errors import StoreError
 from isotrope.finetuning.settings import METHODS, family
 from isotrope.finetuning.tasks import TASKS
-from isotrope.storage.files import name_path_in_errors, remove_leftovers, write_text
+from isotrope.storage.files import check_writable, name_path_in_errors, remove_leftovers, write_text
 
 _FORMAT = 1
 
@@ -72,13 +71,7 @@ def prepare_folder(folder: Path, *, resume: bool) -> list[GlueRun]:
             f"the folder {str(folder)!r} already holds {len(found):,} runs; "
             "choose another one with -o, continue it with --resume, or delete it."
         )
-    existing = folder.absolute()
-    while not existing.exists():
-        existing = existing.parent
-    if not existing.is_dir():
-        raise StoreError(f"{str(existing)!r} is a file; give a folder for the runs with -o.")
-    if not os.access(existing, os.W_OK):
-        raise StoreError(f"nothing can be written into {str(existing)!r}; give another folder with -o.")
+    check_writable(folder)
     remove_leftovers(folder / RUNS, "*.json")
     return found
 

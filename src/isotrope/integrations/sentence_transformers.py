@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from isotrope.errors import InputError, MissingExtra, StoreError
+from isotrope.errors import InputError, MissingExtra, StoreError, describe_error
 from isotrope.integrations.linear_map import compute_weight_and_bias, find_divisions, resolve_affine
 from isotrope.repairs import Affine, Repair, load_repair
 from isotrope.repairs.linear import LinearRepair
@@ -213,7 +213,7 @@ def open_model(model: Any, *, trust_remote_code: bool = False) -> SentenceTransf
     try:
         opened = SentenceTransformer(str(model), device="cpu", model_kwargs={"weights_only": True}, **options)
     except Exception as error:  # whatever the libraries, the hub and the files raise
-        reason = " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
+        reason = describe_error(error)
         raise InputError(
             f"{str(model)!r} cannot be loaded by sentence-transformers ({reason}); check the name or folder."
         ) from error

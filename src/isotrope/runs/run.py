@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from isotrope.runs.checkpoints import CHECKPOINT, Checkpoints, check_format, che
 from isotrope.runs.retention import StatisticFiles
 from isotrope.storage.files import (
     add_checksum,
+    check_writable,
     has_valid_checksum,
     name_path_in_errors,
     read_document,
@@ -68,14 +68,14 @@ class Run:
 
     def prepare(self, *, resume: bool) -> None:
         """Refuse a folder that cannot be written, or that holds another run; nothing is written yet."""
-        self._check_parent()
+        check_writable(self.folder)
         self._check_links()
         self._check_other_run(resume)
 
     @contextmanager
     def reserve(self, *, resume: bool) -> Iterator[None]:
         """Prepare the folder, and keep it from every other process meanwhile."""
-        self._check_parent()
+        check_writable(self.folder)
         with self.hold_lock():
             self._check_other_run(resume)
             yield
@@ -109,15 +109,6 @@ class Run:
                 f"the folder {str(self.folder)!r} already holds a run; "
                 "choose another one with -o, continue it with --resume, or delete it."
             )
-
-    def _check_parent(self) -> None:
-        there = self.folder.absolute()
-        while not there.exists():
-            there = there.parent
-        if not there.is_dir():
-            raise StoreError(f"{str(there)!r} is a file; give a folder for the run with -o.")
-        if not os.access(there, os.W_OK):
-            raise StoreError(f"nothing can be written into {str(there)!r}; give another folder for the run with -o.")
 
     def save(self, findings: Findings, statistics: StatisticFiles) -> None:
         """Write everything aside, then put it in place, the findings last: where they stand, the run is whole."""

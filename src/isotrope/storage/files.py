@@ -114,6 +114,17 @@ def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def check_writable(folder: Path) -> None:
+    """Check that a folder, or the nearest parent that exists, can be written into."""
+    existing = folder.absolute()
+    while not existing.exists():
+        existing = existing.parent
+    if not existing.is_dir():
+        raise StoreError(f"{str(existing)!r} is a file; give a folder with -o.")
+    if not os.access(existing, os.W_OK):
+        raise StoreError(f"nothing can be written into {str(existing)!r}; give another folder with -o.")
+
+
 def remove_leftovers(folder: Path, *patterns: str) -> None:
     """Remove what killed processes left half-written in a folder; only for who holds the lock of what is written there.
 

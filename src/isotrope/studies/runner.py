@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from isotrope.errors import StoreError
 from isotrope.formats.json import to_plain
 from isotrope.storage.files import (
+    check_writable,
     name_path_in_errors,
     remove_leftovers,
     resolve_inside,
@@ -116,11 +116,7 @@ def check_folder(output: Path, settings: Mapping[str, Any], *, resume: bool) -> 
                 "resume with the same command, or choose another folder with -o."
             )
         return
-    there = output.absolute()
-    while not there.exists():
-        there = there.parent
-    if not there.is_dir() or not os.access(there, os.W_OK):
-        raise StoreError(f"nothing can be written into {str(there)!r}; give another folder with -o.")
+    check_writable(output)
 
 
 def _part_folder(output: Path, name: str) -> Path:

@@ -12,7 +12,7 @@ from typing import Any
 
 from isotrope.engines.ray.merge_tree import Merger
 from isotrope.engines.ray.replica import Replica
-from isotrope.errors import InputError, MissingExtra
+from isotrope.errors import InputError, MissingExtra, describe_error
 
 #: Seconds to wait for a port to answer, for Ray to start or to be joined, and for workers to be given.
 _PORT, _START, _WORKERS = 5.0, 60.0, 60.0
@@ -105,7 +105,7 @@ def _start_ray(ray: Any, options: dict[str, Any]) -> str | None:
     try:
         ray.init(**options)
     except (Exception, SystemExit) as error:  # SystemExit is what Ray leaves with where it gives up
-        return " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
+        return describe_error(error)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, stopping)  # Ray has put its own in its place
     return None

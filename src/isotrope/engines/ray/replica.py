@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 from isotrope.compute.threads import limit_threads
-from isotrope.errors import InputError, IsotropeError
+from isotrope.errors import InputError, IsotropeError, describe_error
 from isotrope.sources.batch import Batch
 from isotrope.sources.input import Input
 from isotrope.sources.source import Reduction, Source
@@ -116,7 +116,7 @@ class Replica:
         except Exception as error:
             if not (skip and seen.reading):  # what cannot be made of rows that were read is no bad shard
                 raise _name_shard_in(source, number, error) from error
-            return Facts(seen.units, False, self._life, _reason(error)), make(iter(()), bars)
+            return Facts(seen.units, False, self._life, describe_error(error)), make(iter(()), bars)
         return Facts(seen.units, not seen.batches, self._life, None), made
 
 
@@ -161,11 +161,7 @@ def _name_shard_in(source: Source, number: int, error: Exception) -> Exception:
     """The error with the shard's name, where it is one of the input; others as they are."""
     if not isinstance(error, (IsotropeError, OSError, ValueError)):
         return error
-    return InputError(f"{name_shard(source, number)} cannot be read: {_reason(error)}")
-
-
-def _reason(error: Exception) -> str:
-    return " ".join(str(error).split())[:500] or type(error).__name__
+    return InputError(f"{name_shard(source, number)} cannot be read: {describe_error(error)}.")
 
 
 def map_shard(function: Callable[[Batch], T], batches: Iterable[Batch], _: Any) -> list[T]:

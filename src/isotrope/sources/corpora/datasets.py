@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from isotrope.errors import InputError, MissingExtra
+from isotrope.errors import InputError, MissingExtra, describe_error
 from isotrope.registry import did_you_mean
 from isotrope.sources.corpora.columns import Row, head_columns, is_string
 from isotrope.sources.models.location import hub_answers
@@ -41,7 +41,7 @@ def load_split(source: str | Path, split: str | None, *, saved: bool = False, hi
             place = str(source.resolve()) if isinstance(source, Path) else name
             data = datasets.load_dataset(place, config or None, streaming=True)  # nosec B615  # data, no code
     except Exception as error:  # whatever the library, the network and the files raise
-        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        reason = describe_error(error)
         if isinstance(source, str) and isinstance(error, OSError):
             raise InputError(f"{unreachable} ({reason}); {advice}") from error
         how = "; a config is named as in 'org/name:config'" if isinstance(source, str) else ""
@@ -73,5 +73,5 @@ def dataset_rows(data: Any, name: str, keep: Sequence[str] = ()) -> Iterator[Row
         for number, row in enumerate(data.select_columns(list(keep)) if keep else data, 1):
             yield number, row
     except Exception as error:  # a broken connection or file, in whatever class the library wraps it
-        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        reason = describe_error(error)
         raise InputError(f"reading {name} stopped after row {number} ({reason}); try again.") from error

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from isotrope.errors import InputError
+from isotrope.errors import InputError, describe_error
 from isotrope.sources.corpora.columns import (
     Cell,
     Row,
@@ -104,7 +104,7 @@ def arrow_errors(path: Path) -> Iterator[None]:
     except UnicodeEncodeError as error:
         raise InputError(f"cannot read {path}, because its name is not UTF-8; rename it.") from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        reason = describe_error(error)
         raise InputError(
             f"cannot read {path} ({reason}); check that it is whole and of the format its name says."
         ) from error

@@ -10,14 +10,13 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from isotrope.errors import InputError
+from isotrope.errors import InputError, describe_error
 from isotrope.registry import did_you_mean
 from isotrope.sources.batch import shorten_label
 from isotrope.sources.corpora.corpus import HUB_ID, SAVED
 from isotrope.sources.corpora.datasets import dataset_rows, load_split
 from isotrope.sources.corpora.files import arrow_errors, plain_rows, walk
 from isotrope.sources.models.modality import WORDS
-from isotrope.sources.models.model_files import describe_error
 from isotrope.sources.vectors.remote import describe_url, download, is_url
 from isotrope.storage.files import check_regular
 from isotrope.storage.provenance import describe_file

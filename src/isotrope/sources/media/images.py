@@ -10,11 +10,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from isotrope.errors import InputError, MissingExtra
+from isotrope.errors import InputError, MissingExtra, describe_error
 from isotrope.sources.media.clips import Clip
 from isotrope.sources.media.corpus import Item, as_file
 from isotrope.sources.models.load import Loaded
-from isotrope.sources.models.model_files import describe_error
 
 UNIT = "images"
 

@@ -8,8 +8,7 @@ from importlib.util import find_spec
 from io import StringIO
 from typing import Any
 
-from isotrope.errors import InputError, MissingExtra
-from isotrope.sources.models.model_files import describe_error
+from isotrope.errors import InputError, MissingExtra, describe_error
 
 
 def check_packages(extra: str, what: str, *packages: str) -> None:

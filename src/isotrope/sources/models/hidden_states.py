@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.errors import InputError
+from isotrope.errors import InputError, describe_error
 from isotrope.layers import state_names
 from isotrope.sources.models.load import Loaded
-from isotrope.sources.models.model_files import describe_error
 
 Ids = NDArray[np.int64]
 Mask = NDArray[np.bool_]

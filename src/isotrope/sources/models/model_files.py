@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from isotrope.errors import InputError, IsotropeError, MissingExtra
+from isotrope.errors import InputError, IsotropeError, MissingExtra, describe_error
 
 #: Layers that a config may ask for at most, and those that it may have whatever weights there are: some models use one
 #: set of weights for all of their layers. Experts of a layer, which often share tensors.
@@ -103,11 +103,6 @@ def check_tokenizer(place: str, tokenizer: Any) -> None:
         raise InputError(
             f"the model {place!r} has no tokenizer with words; add its tokenizer files, such as tokenizer.json."
         )
-
-
-def describe_error(error: BaseException) -> str:
-    """Return the message of an error in one line, without a full stop."""
-    return " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
 
 
 def explain(place: str, error: Exception, local: bool) -> IsotropeError:

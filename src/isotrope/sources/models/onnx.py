@@ -15,9 +15,8 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.errors import InputError, IsotropeError
+from isotrope.errors import InputError, IsotropeError, describe_error
 from isotrope.sources.models.environment import check_packages, silence_transformers
-from isotrope.sources.models.model_files import describe_error
 from isotrope.storage.files import check_regular
 
 #: A numbered part of a node's name, as in `/encoder/layer.3/output/Add`.

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from isotrope.errors import InputError
+from isotrope.errors import InputError, describe_error
 from isotrope.layers import Layer
 from isotrope.sources.batch import Batch, Groups, Rows
 from isotrope.sources.corpora.corpus import Corpus, Text
 from isotrope.sources.models.environment import check_packages, resolve_device, silence_transformers
 from isotrope.sources.models.load import Loaded, list_weight_files
 from isotrope.sources.models.location import check_local_folder, find_commit
-from isotrope.sources.models.model_files import describe_error
 from isotrope.sources.source import Cursor, Source, batches_per_shard
 from isotrope.sources.text.model_source import widen
 

@@ -16,7 +16,7 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from isotrope.errors import InputError, MissingExtra
+from isotrope.errors import InputError, MissingExtra, describe_error
 from isotrope.sources.vectors.array_files import FileRows, check_no_names, check_size, npy_header
 from isotrope.sources.vectors.row_blocks import (
     PICKLED,
@@ -58,8 +58,7 @@ def _system(url: str) -> tuple[Any, str]:
         try:
             system, path = _fsspec().core.url_to_fs(url)
         except ImportError as error:
-            reason = " ".join(str(error).split())
-            raise InputError(f"{mask_secrets(url)} needs another package: {reason}.") from error
+            raise InputError(f"{mask_secrets(url)} needs another package: {describe_error(error)}.") from error
         return system, str(path)
 
 
