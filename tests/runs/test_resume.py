@@ -92,7 +92,9 @@ def whole(rows: np.ndarray, tmp_path_factory: pytest.TempPathFactory) -> dict[st
 OPTIONS = ["--sample", "700", "--batch-size", "100", "-o", "run"]
 
 
-@pytest.mark.parametrize(("where", "at"), [("batch", 37), ("checkpoint", 9), ("saving", 0)])
+@pytest.mark.parametrize(
+    ("where", "at"), [pytest.param("batch", 37, marks=pytest.mark.long), ("checkpoint", 9), ("saving", 0)]
+)
 def test_killed_and_resumed(where: str, at: int, rows: np.ndarray, whole: dict[str, Any], tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", rows)
     # A checkpoint after every batch: an interval is one batch.
@@ -138,9 +140,9 @@ def test_killed_from_outside_at_any_moment(rows: np.ndarray, tmp_path: Path) -> 
     ("number", "code", "where", "at"),
     [
         ("SIGINT", 130, "batch", 20),
-        ("SIGINT", 130, "checkpoint", 3),
-        ("SIGINT", 130, "saving", 0),
-        ("SIGTERM", 143, "batch", 20),
+        pytest.param("SIGINT", 130, "checkpoint", 3, marks=pytest.mark.long),
+        pytest.param("SIGINT", 130, "saving", 0, marks=pytest.mark.long),
+        pytest.param("SIGTERM", 143, "batch", 20, marks=pytest.mark.long),
         ("SIGTERM", 143, "saving", 0),
     ],
 )

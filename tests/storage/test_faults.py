@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -40,16 +41,28 @@ def _command(*arguments: str, folder: Path, **more: object) -> subprocess.Comple
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, **more)  # type: ignore[call-overload]
 
 
+def _save_rows(folder: Path) -> Path:
+    np.save(folder / "rows.npy", np.random.default_rng(0).normal(size=(400, 6)).astype(np.float32) + 1)
+    return folder / "rows.npy"
+
+
 @pytest.fixture
 def rows(tmp_path: Path) -> Path:
-    np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(400, 6)).astype(np.float32) + 1)
-    return tmp_path / "rows.npy"
+    return _save_rows(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def scanned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole run of the rows, for all tests."""
+    folder = tmp_path_factory.mktemp("scanned")
+    scan(vectors=_save_rows(folder), sample=100, output=folder / "run")
+    return folder / "run"
 
 
 @pytest.fixture
-def run(rows: Path, tmp_path: Path) -> Path:
-    scan(vectors=rows, sample=100, output=tmp_path / "run")
-    return tmp_path / "run"
+def run(scanned: Path, tmp_path: Path) -> Path:
+    """A copy of the whole run, to be damaged."""
+    return Path(shutil.copytree(scanned, tmp_path / "run"))
 
 
 @pytest.fixture
@@ -119,7 +132,7 @@ class TestTwoProcesses:
         assert "'out.npy' is being written by another process" in refused.stderr
         assert not list(tmp_path.glob(".*"))
 
-    @pytest.mark.parametrize("command", ["report", "compare"])
+    @pytest.mark.parametrize("command", ["report", pytest.param("compare", marks=pytest.mark.long)])
     def test_reports_wait_for_nobody_and_add_nothing_to_a_run_in_use(
         self, command: str, run: Path, tmp_path: Path
     ) -> None:
@@ -299,12 +312,16 @@ class TestFullDisk:
         ("size", "arguments"),
         [
             (5_000, ["scan", "rows.npy", "-o", "out"]),
-            (20_000, ["scan", "rows.npy", "-o", "out", "--checkpoint-every", "0"]),
-            (60_000, ["scan", "rows.npy", "-o", "out", "--sample", "100"]),
+            pytest.param(20_000, ["scan", "rows.npy", "-o", "out", "--checkpoint-every", "0"], marks=pytest.mark.long),
+            pytest.param(60_000, ["scan", "rows.npy", "-o", "out", "--sample", "100"], marks=pytest.mark.long),
             (1_000, ["repair", "fit", "rows.npy", "--with", "whitening", "-o", "out"]),
             (5_000, ["repair", "apply", "centering", "rows.npy", "-o", "out.npy"]),
-            (5_000, ["repair", "apply", "centering", "rows.npy", "-o", "out.parquet"]),
-            (5_000, ["repair", "apply", "centering", "rows.npy", "-o", "out.safetensors"]),
+            pytest.param(
+                5_000, ["repair", "apply", "centering", "rows.npy", "-o", "out.parquet"], marks=pytest.mark.long
+            ),
+            pytest.param(
+                5_000, ["repair", "apply", "centering", "rows.npy", "-o", "out.safetensors"], marks=pytest.mark.long
+            ),
         ],
     )
     def test_nothing_is_left(self, size: int, arguments: list[str], tmp_path: Path) -> None:

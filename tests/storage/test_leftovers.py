@@ -68,7 +68,16 @@ SCAN = ("scan", "rows.npy", "--sample", "50", "--batch-size", "100", "--checkpoi
 
 
 class TestKilled:
-    @pytest.mark.parametrize("at", ["state.json", "layer_0.safetensors", "readings.csv", "findings.json", "batch 3"])
+    @pytest.mark.parametrize(
+        "at",
+        [
+            "state.json",
+            pytest.param("layer_0.safetensors", marks=pytest.mark.long),
+            pytest.param("readings.csv", marks=pytest.mark.long),
+            "findings.json",
+            pytest.param("batch 3", marks=pytest.mark.long),
+        ],
+    )
     def test_a_run_that_goes_on_leaves_nothing_else(self, at: str, folder: Path) -> None:
         killed = _signalled(at, "SIGKILL", *SCAN, "-o", "run", folder=folder)
         assert killed.returncode == -signal.SIGKILL
