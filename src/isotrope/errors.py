@@ -29,7 +29,7 @@ class MissingExtra(IsotropeError):
 
 
 class StoreError(IsotropeError):
-    """A run folder cannot be read or written."""
+    """A file, folder or store cannot be read or written."""
 
 
 class MergeError(IsotropeError):

@@ -1,7 +1,8 @@
 """Options: fields of dataclasses that carry their default and help, from which the command line is built.
 
-To add an option to `isotrope scan`, declare a field of `ScanOptions`, of `isotrope.sources.input.Input` or of
-`isotrope.engines.engine.Engine`, and name it in the signature of `isotrope.scan`; a test compares the two.
+To add an option to `isotrope scan`, declare it once, as a field of `ScanOptions`, of `isotrope.sources.input.Input`
+or of `isotrope.engines.engine.Engine`: the command has it then. Add it to the signature of `isotrope.scan`, which stays
+explicit and only fills these dataclasses; a test compares the two.
 """
 
 from __future__ import annotations

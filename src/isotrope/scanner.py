@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from isotrope.engines.engine import Engine
 from isotrope.errors import InputError
 from isotrope.findings import Findings
+from isotrope.options import ScanOptions
 from isotrope.pipeline import (
     Progress,
     SelectedMeasures,
@@ -33,6 +34,8 @@ from isotrope.storage.provenance import describe_provenance, record_start
 
 if TYPE_CHECKING:
     from isotrope.sources.models.load import Loaded
+
+_DEFAULTS = ScanOptions()
 
 
 def scan(
@@ -138,59 +141,68 @@ def scan(
         bad_files=bad_files,
     )
     where = Engine(engine=engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
-    options = resolve_measures(measures, sample=sample, seed=seed)
-    check_keep(keep)
-    if resume and output is None:
-        raise InputError("there is nothing to resume without a run folder; name it as the output.")
-    run = Run(output) if output is not None else None
+    options = ScanOptions(
+        measures=measures,
+        sample=sample,
+        seed=seed,
+        output=output,
+        resume=resume,
+        keep=keep,
+        checkpoint_every=checkpoint_every,
+    )
+    selected = check_options(options)
+    run = None if output is None else Run(output)
     with nullcontext() if run is None else run.reserve(resume=resume), where.open(reading) as source:
-        return scan_source(
-            source, options, run=run, resume=resume, keep=keep, checkpoint_every=checkpoint_every, progress=progress
-        )
+        return scan_source(source, selected, run, options, progress)
+
+
+def check_options(options: ScanOptions) -> SelectedMeasures:
+    """Check the options of a scan before anything is opened, and resolve its measures."""
+    selected = resolve_measures(options.measures, sample=options.sample, seed=options.seed)
+    check_keep(options.keep)
+    if not options.checkpoint_every >= 0:
+        raise InputError(f"checkpoints every {options.checkpoint_every} seconds are not possible; give 0 or more.")
+    if options.resume and options.output is None:
+        raise InputError("there is nothing to resume without a run folder; name it as the output (-o).")
+    return selected
 
 
 def scan_source(
     source: Source,
-    options: SelectedMeasures,
-    *,
+    selected: SelectedMeasures,
     run: Run | None = None,
-    resume: bool = False,
-    keep: str = "summary",
-    checkpoint_every: float = 60.0,
+    options: ScanOptions = _DEFAULTS,
     progress: Progress | None = None,
 ) -> Findings:
     """Measure a source and, with a run folder, write the run and its report.
 
     Args:
         source: What is read.
-        options: What is computed.
+        selected: What is computed.
         run: The folder to write, with checkpoints on the way; None for none.
-        resume: Whether to continue the run in the folder.
-        keep: How much of the statistics stays in the folder.
-        checkpoint_every: Seconds between checkpoints.
+        options: Whether to resume, what to keep in the folder, and how often to write checkpoints.
         progress: Called with what is going on, how much is done, and of how much.
     """
-    if not checkpoint_every >= 0:
-        raise InputError(f"checkpoints every {checkpoint_every} seconds are not possible; give 0 or more.")
     started, report_progress = record_start(), progress or (lambda *_: None)
-    task = checkpoints.describe_task(source, describe_settings(source, options))
-    collection = Collection(options.wanted)
-    if run is not None and resume:
+    task = checkpoints.describe_task(source, describe_settings(source, selected))
+    collection = Collection(selected.wanted)
+    if run is not None and options.resume:
         if run.finished:
-            return _add_report(run, run.load_finished(task), keep, report_progress)
-        collection = checkpoints.load_checkpoint(run.checkpoints, task, options.wanted)
+            return _add_report(run, run.load_finished(task), options.keep, report_progress)
+        collection = checkpoints.load_checkpoint(run.checkpoints, task, selected.wanted)
     resumed = collection.batches
     save = None if run is None else lambda now: checkpoints.save_checkpoint(run.checkpoints, task, now)
-    collection = collect(source, options, collection, save=save, every=checkpoint_every, progress=report_progress)
-    findings = compute_findings(collection, source, options, report_progress)
+    every = options.checkpoint_every
+    collection = collect(source, selected, collection, save=save, every=every, progress=report_progress)
+    findings = compute_findings(collection, source, selected, report_progress)
     findings.provenance = describe_provenance(started, task["settings"], resumed) | {"engine": source.engine}
     if run is not None:
         report_progress("writing the run", 0, None)
-        statistics = select_statistics(collection, keep)
+        statistics = select_statistics(collection, options.keep)
         run.save(findings, statistics)
         del collection  # the report is computed from the statistics that the run keeps, which take less memory
         release_memory()
-        _add_report(run, findings, keep, report_progress, SavedStatistics.of_arrays(statistics))
+        _add_report(run, findings, options.keep, report_progress, SavedStatistics.of_arrays(statistics))
     return findings
 
 

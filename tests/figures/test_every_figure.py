@@ -19,7 +19,7 @@ from matplotlib.text import Text
 from PIL import Image
 
 from isotrope.drawing.layers import layer_colours
-from isotrope.drawing.style import BLACK, COLOURS, COLUMN, GREY, PAGE, SMALL
+from isotrope.drawing.style import BLACK, COLOURS, COLUMN_WIDTH, GREY, PAGE_WIDTH, SMALL_FONT_SIZE
 from isotrope.figures import FIGURES, draw, save
 from testkit.known_run import HOSTILE, KnownRun
 
@@ -36,7 +36,7 @@ def drawn(request: pytest.FixtureRequest, known: KnownRun) -> Figure:
 
 
 def test_is_as_wide_as_a_column_or_a_page(drawn: Figure) -> None:
-    assert drawn.get_size_inches()[0] in (COLUMN, PAGE)
+    assert drawn.get_size_inches()[0] in (COLUMN_WIDTH, PAGE_WIDTH)
     assert drawn.get_size_inches()[1] < 9  # with its caption on one page
 
 
@@ -44,7 +44,7 @@ def test_letters_can_be_read_in_print(drawn: Figure) -> None:
     drawn.draw_without_rendering()
     shown = [text for text in drawn.findobj(Text) if text.get_visible() and text.get_text()]
     assert shown
-    assert min(text.get_fontsize() for text in shown) >= SMALL
+    assert min(text.get_fontsize() for text in shown) >= SMALL_FONT_SIZE
 
 
 def test_axes_say_what_they_show(drawn: Figure) -> None:

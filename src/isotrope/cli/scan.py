@@ -16,7 +16,6 @@ from isotrope.cli.output import echo, print_json
 from isotrope.cli.progress import Bar, advise_on_run, advise_when_stopped
 from isotrope.cli.terminal import show_findings, show_plan
 from isotrope.engines.engine import Engine
-from isotrope.errors import InputError
 from isotrope.options import ScanOptions
 from isotrope.sources.input import Input
 from isotrope.storage.redaction import mask_arguments
@@ -41,7 +40,7 @@ _DEFAULT_TEXT = "python-manual"
 def scan(
     reading: Annotated[Input, OptionGroup(Input)],
     where: Annotated[Engine, ENGINE],
-    asked: Annotated[ScanOptions, OptionGroup(ScanOptions)],
+    options: Annotated[ScanOptions, OptionGroup(ScanOptions)],
     input: Annotated[
         str | None,
         typer.Argument(
@@ -63,41 +62,28 @@ def scan(
     """Without arguments: the embedded model over the Python manual."""
     from isotrope.cli.inputs import make_folder_name, offer_vectors, resolve_input
     from isotrope.measures import get
-    from isotrope.pipeline import resolve_measures
-    from isotrope.runs.retention import check_keep
     from isotrope.runs.run import Run
-    from isotrope.scanner import scan_source
+    from isotrope.scanner import check_options, scan_source
 
     gates = [gate.parse(expression) for expression in fail_on or []]
     for one in gates:
         get(one.measure)
-    measures = _add_measures(asked.measures, [one.measure for one in gates])
-    options = resolve_measures(measures, sample=asked.sample, seed=asked.seed)
-    check_keep(asked.keep)
+    options = replace(options, measures=_add_measures(options.measures, [one.measure for one in gates]))
+    selected = check_options(options)
     reading = resolve_input(input, reading, corpus)
-    if asked.resume and asked.output is None:
-        raise InputError("there is nothing to resume without a run folder; name it with -o.")
     if dry_run:
-        _print_plan(reading, where, asked, options, gates, json=json)
+        _print_plan(reading, where, options, selected, gates, json=json)
         return
-    folder = None if asked.output is None else Path(asked.output)
+    folder = None if options.output is None else Path(options.output)
     if folder is None and not json:
         folder = name_new_folder("isotrope-runs", make_folder_name(reading))
     run = None if folder is None else Run(folder)
-    lock = nullcontext() if run is None else run.reserve(resume=asked.resume)
+    lock = nullcontext() if run is None else run.reserve(resume=options.resume)
     with advise_when_stopped(lambda: advise_on_run(run)), lock, offer_vectors(reading), Bar(quiet=json) as bar:
         bar("opening", 0, None)
         with where.open(reading) as source:
             gate.check_layers(gates, source.layers)
-            findings = scan_source(
-                source,
-                options,
-                run=run,
-                resume=asked.resume,
-                keep=asked.keep,
-                checkpoint_every=asked.checkpoint_every,
-                progress=bar,
-            )
+            findings = scan_source(source, selected, run, options, bar)
     if json:
         print_json(findings.to_dict())
     else:
@@ -112,22 +98,28 @@ def scan(
 
 
 def _print_plan(
-    reading: Input, where: Engine, asked: ScanOptions, options: SelectedMeasures, gates: list[gate.Gate], *, json: bool
+    reading: Input,
+    where: Engine,
+    options: ScanOptions,
+    selected: SelectedMeasures,
+    gates: list[gate.Gate],
+    *,
+    json: bool,
 ) -> None:
     """Print what a scan would cost, by its first batches."""
     from isotrope.cli.inputs import offer_vectors
     from isotrope.plan import plan
     from isotrope.runs.run import Run
 
-    if asked.output is not None:
-        Run(asked.output).prepare(resume=asked.resume)
+    if options.output is not None:
+        Run(options.output).prepare(resume=options.resume)
     with offer_vectors(reading), Bar(quiet=json) as bar:
         bar("opening", 0, None)
         source = reading.open()
         gate.check_layers(gates, source.layers)
         bar("trying the first batches", 0, None)
-        written = asked.output is not None or not json
-        estimate = plan(source, options.measures, options.wanted, report=written, keep=asked.keep)
+        written = options.output is not None or not json
+        estimate = plan(source, selected.measures, selected.wanted, report=written, keep=options.keep)
     show_plan(replace(estimate, engine=where.engine), json=json)
 
 

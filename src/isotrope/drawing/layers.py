@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from isotrope.drawing.style import BLUE, GREY, LIGHTEST, SEQUENTIAL, SMALL
+from isotrope.drawing.style import BLUE, GREY, LIGHTEST, SEQUENTIAL, SMALL_FONT_SIZE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +78,7 @@ def add_layer_bar(figure: Figure, axes: Any, names: Sequence[str]) -> None:
     ticks = _select_evenly(len(names), _ON_BAR)
     bar = figure.colorbar(ScalarMappable(BoundaryNorm(edges, len(names)), colours), ax=axes, ticks=ticks, pad=0.02)
     bar.ax.set_yticklabels([names[i] for i in ticks])
-    bar.ax.tick_params(length=0, labelsize=SMALL)
+    bar.ax.tick_params(length=0, labelsize=SMALL_FONT_SIZE)
     bar.ax.minorticks_off()
     bar.outline.set_visible(False)
     bar.set_label("layer")

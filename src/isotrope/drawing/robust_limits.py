@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.drawing.style import BLUE, SMALL, format_token
+from isotrope.drawing.style import BLUE, SMALL_FONT_SIZE, format_token
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,8 +115,8 @@ def write_note(axes: Axes, note: str) -> None:
         figure, grid = axes.get_figure(root=True), axes.get_subplotspec()
         assert figure is not None
         columns = 1 if grid is None else grid.get_gridspec().ncols
-        width = int(0.85 * 72 * figure.get_figwidth() / columns / (_LETTER * SMALL))
-        axes.set_title("\n".join(filter(None, [axes.get_title(), fill(note, width)])), fontsize=SMALL)
+        width = int(0.85 * 72 * figure.get_figwidth() / columns / (_LETTER * SMALL_FONT_SIZE))
+        axes.set_title("\n".join(filter(None, [axes.get_title(), fill(note, width)])), fontsize=SMALL_FONT_SIZE)
 
 
 def _compute_limits(low: float, high: float, width: float) -> tuple[float, float]:

@@ -12,10 +12,10 @@ from typing import Any
 from isotrope.errors import MissingExtra
 
 #: Width of one column and of a whole page of a two-column paper, in inches.
-COLUMN, PAGE = 3.25, 6.75
+COLUMN_WIDTH, PAGE_WIDTH = 3.25, 6.75
 
-#: Letters, in points: of labels, and the smallest ones.
-LETTERS, SMALL = 8.0, 7.0
+#: Font sizes in points: of labels, and the smallest.
+FONT_SIZE, SMALL_FONT_SIZE = 8.0, 7.0
 
 #: The colours of Okabe and Ito (2008), which people with any colour vision tell apart, but for their yellow, which
 #: white paper swallows.
@@ -44,13 +44,13 @@ DIVERGING = "PuOr_r"
 
 _SETTINGS: Any = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
-    "font.size": LETTERS,
-    "axes.labelsize": LETTERS,
-    "axes.titlesize": LETTERS,
-    "xtick.labelsize": SMALL,
-    "ytick.labelsize": SMALL,
-    "legend.fontsize": SMALL,
-    "legend.title_fontsize": SMALL,
+    "font.size": FONT_SIZE,
+    "axes.labelsize": FONT_SIZE,
+    "axes.titlesize": FONT_SIZE,
+    "xtick.labelsize": SMALL_FONT_SIZE,
+    "ytick.labelsize": SMALL_FONT_SIZE,
+    "legend.fontsize": SMALL_FONT_SIZE,
+    "legend.title_fontsize": SMALL_FONT_SIZE,
     "legend.frameon": False,
     "legend.handlelength": 1.6,
     "axes.spines.top": False,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.drawing.layers import add_layer_bar, layer_colours
-from isotrope.drawing.style import DIVERGING, GREY, SMALL, format_number
+from isotrope.drawing.style import DIVERGING, GREY, SMALL_FONT_SIZE, format_number
 from isotrope.errors import InputError
 from isotrope.figures.record import GODEY, MARBUT, register_figure
 from isotrope.figures.run_data import RunData
@@ -82,7 +82,7 @@ def draw_drift(run: RunData, figure: Figure) -> None:
     for letter, kind in (("ρ", "spearman"), ("r", "pearson")):
         value, p = (run.findings.get(f"drift_correlation_{kind}{end}", None).value for end in ("", "_p"))
         lines.append(f"{letter} = {format_number(value)}, p = {p:.2g}")
-    axes.set_title("\n".join(lines), fontsize=SMALL, loc="left")
+    axes.set_title("\n".join(lines), fontsize=SMALL_FONT_SIZE, loc="left")
     add_layer_bar(figure, axes, [run.layer_name(layer) for layer in run.layers])
 
 
@@ -105,7 +105,7 @@ def draw_matrix(
     axes.set_yticks(range(len(names)), [f"{name}  {i}" for i, name in enumerate(names, start=1)])
     ticks = range(0, len(names), step)
     axes.set_xticks(ticks, [str(i + 1) for i in ticks])
-    axes.tick_params(length=0, labelsize=SMALL)
+    axes.tick_params(length=0, labelsize=SMALL_FONT_SIZE)
     figure.colorbar(image, ax=axes, pad=0.02, shrink=shrink, label=label).outline.set_visible(False)
     return axes
 

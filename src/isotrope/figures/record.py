@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from isotrope.drawing.style import COLUMN, PAGE
+from isotrope.drawing.style import COLUMN_WIDTH, PAGE_WIDTH
 from isotrope.errors import InputError
 from isotrope.figures.run_data import RunData
 from isotrope.registry import Registry
@@ -58,7 +58,7 @@ class FigureRecord:
     draw: Draw
     needs: tuple[str, ...] = ()
     measures: tuple[str, ...] = ()
-    width: float = COLUMN
+    width: float = COLUMN_WIDTH
     height: float = 2.3
     layer: Literal["middle", "last"] | None = None
 
@@ -100,7 +100,7 @@ def register_figure(name: str, *, page: bool = False, **facts: Any) -> Callable[
     """
 
     def add(function: Draw) -> Draw:
-        FIGURES.add(name, FigureRecord(name=name, draw=function, width=PAGE if page else COLUMN, **facts))
+        FIGURES.add(name, FigureRecord(name=name, draw=function, width=PAGE_WIDTH if page else COLUMN_WIDTH, **facts))
         return function
 
     return add

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isotrope.drawing.layers import add_layer_bar, layer_colours
-from isotrope.drawing.style import BLUE, SMALL, format_number
+from isotrope.drawing.style import BLUE, SMALL_FONT_SIZE, format_number
 from isotrope.figures.record import YAN, register_figure
 from isotrope.figures.run_data import RunData, Vector
 from isotrope.repairs import SoftDecay
@@ -132,7 +132,9 @@ def draw_spectrum_histograms(run: RunData, figure: Figure) -> None:
         axes.stairs(np.diff(np.append(0.0, below[1:])), edges, fill=True, color=BLUE)
         values = {r.measure: r.value for m, _ in _NUMBERS for r in run.readings(m) if r.layer == layer}
         words = [f"layer {run.layer_name(layer)}", *(f"{word} {format_number(values[m])}" for m, word in _NUMBERS)]
-        axes.text(0.97, 0.94, "\n".join(words), transform=axes.transAxes, ha="right", va="top", fontsize=SMALL)
+        axes.text(
+            0.97, 0.94, "\n".join(words), transform=axes.transAxes, ha="right", va="top", fontsize=SMALL_FONT_SIZE
+        )
         axes.set_ylabel("share")
     panels[-1].set_xlim(0, 1)
     panels[-1].set_xlabel("singular value / largest")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.drawing.robust_limits import compute_robust_range, limit_axes, write_note
-from isotrope.drawing.style import BLUE, ORANGE, SMALL, format_token
+from isotrope.drawing.style import BLUE, ORANGE, SMALL_FONT_SIZE, format_token
 from isotrope.figures.run_data import TokenTypes, Vector
 from isotrope.measures.norm_variance import regression
 
@@ -23,7 +23,7 @@ _PARTS, _LETTERS = 10, 3
 _SIDES = ((1, 1), (1, -1), (-1, 1), (-1, -1), (0, 1), (0, -1), (1, 0), (-1, 0))
 
 #: Distance of a name from its point, and how wide and high a letter is, in points.
-_APART, _WIDE, _HIGH = 3.0, 0.62 * SMALL, 1.25 * SMALL
+_APART, _WIDE, _HIGH = 3.0, 0.62 * SMALL_FONT_SIZE, 1.25 * SMALL_FONT_SIZE
 
 _ALIGN = {1: ("left", "bottom"), -1: ("right", "top"), 0: ("center", "center")}
 
@@ -58,7 +58,7 @@ def draw_trend(
     words = f"slope {line.slope:.3g}, R² {line.correlation**2:.2f}".replace("-", "−")
     ranges = None if y_range is None else (compute_robust_range(x), y_range)
     note = limit_axes(axes, x, y, names, letters=letters, unit="types", ranges=ranges)
-    axes.set_title(f"{words}, of all" if note else words, fontsize=SMALL)
+    axes.set_title(f"{words}, of all" if note else words, fontsize=SMALL_FONT_SIZE)
     write_note(axes, note)
 
 
@@ -119,7 +119,7 @@ def label_points(axes: Axes, points: NDArray[np.float64], names: Sequence[str]) 
                     (float(point[0]), float(point[1])),
                     xytext=(right * _APART, up * _APART),
                     textcoords="offset points",
-                    fontsize=SMALL,
+                    fontsize=SMALL_FONT_SIZE,
                     ha=_ALIGN[right][0],
                     va=_ALIGN[up][1],
                     zorder=4,

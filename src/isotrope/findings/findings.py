@@ -136,7 +136,7 @@ class Findings:
             The axes of matplotlib.
         """
         from isotrope.drawing.layers import draw_curve, label_layers
-        from isotrope.drawing.style import COLUMN, use_style
+        from isotrope.drawing.style import COLUMN_WIDTH, use_style
 
         kind = (self.find_name(measure), group, "definition")
         found = {r.layer: r for r in self.readings if (r.measure, r.group, r.variant) == kind}
@@ -152,7 +152,7 @@ class Findings:
             if ax is None:
                 from matplotlib import pyplot
 
-                ax = pyplot.subplots(figsize=(COLUMN, 2.3))[1]
+                ax = pyplot.subplots(figsize=(COLUMN_WIDTH, 2.3))[1]
             low, high, null = ([getattr(r, end) for r in shown] for end in ("low", "high", "null"))
             draw_curve(ax, [r.value for r in shown], low=low, high=high, null=null, label=group)
             label_layers(ax, self.layers, self.layer_names)

@@ -86,8 +86,8 @@ class GlueEvaluation(Evaluation):
     def of(cls, runs: Iterable[GlueRun], provenance: Mapping[str, Any] | None = None) -> GlueEvaluation:
         """Evaluate runs.
 
-        Where a method with SoftDecay has runs with several initial values of α, a method without α is added: for each
-        seed the run with the best held-out score.
+        Where a method with SoftDecay has runs with several initial values of α, a row with the name of the method alone
+        is added: for each seed, the run with the best held-out score.
         """
         found = list(runs)
         by_method = _collect_scores([*found, *_select_best_alphas(found)])

@@ -20,8 +20,11 @@ Vector = NDArray[np.float64]
 class Cells:
     """Points, and the cells in which a quantizer that was trained on them puts each.
 
-    points: n rows. quantized: their codes, (n, M), and the codebooks, (M, k, d). lengths: (n,), ‖x − x'‖.
-    identity: (n,), the same number for equal rows.
+    Attributes:
+        points: n rows.
+        quantized: Their codes, (n, M), and the codebooks, (M, k, d).
+        lengths: (n,), distance of each row to its quantized row.
+        identity: (n,), the same number for equal rows.
 
     >>> from isotrope.statistics import prepare_rows
     >>> rows = np.random.default_rng(0).normal(size=(400, 8))
@@ -37,7 +40,7 @@ class Cells:
 
     @classmethod
     def of(cls, points: Points, kind: Kind, codebooks: int = 4, size: int = 256, seed: int = 0) -> Cells:
-        """Train on all the points; Undefined with the reason where the quantizer cannot be."""
+        """Train on all the points; Undefined with the reason where the quantizer cannot be trained."""
         quantized = quantize(points.rows, kind, codebooks=codebooks, size=size, seed=seed)
         return cls(points, quantized, quantized.errors(points.rows), _number_rows(points.rows))
 

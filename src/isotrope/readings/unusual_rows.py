@@ -51,10 +51,10 @@ class UnusualRows:
         if math.isnan(median):
             return
         least, most = (threshold(word).value * median for word in ("far shorter", "far longer"))
-        deciding, word = find_deciding_rows(summary, nulls)
+        deciding, word_without = find_deciding_rows(summary, nulls)
         long = _describe(lengths.above(most), layer, self.names, median)
         for row in long[:deciding]:
-            row["without"] = word
+            row["without"] = word_without
         self._put("extreme", long + _describe(lengths.below(least), layer, self.names, median))
         for kind, count in (("short_rows", lengths.count_below(least)), ("long_rows", lengths.count_above(most))):
             if count:

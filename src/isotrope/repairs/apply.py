@@ -33,7 +33,7 @@ def apply_to_file(
     normalize: str | None = None,
     allow_mismatch: bool = False,
 ) -> int:
-    """Write the repaired rows of a source, in their order, to a .npy, .parquet or .safetensors file; their number.
+    """Write the repaired rows of a source, in their order, to a .npy, .parquet or .safetensors file.
 
     Rows that are stored as float64 or wide integers come out as float64, all others as float32. Rows of zeros become
     what the map makes of them. A row with NaN or infinity is refused by its number, and then nothing is written.
@@ -72,10 +72,18 @@ def apply_to_store(
     normalize: str | None = None,
     allow_mismatch: bool = False,
 ) -> int:
-    """Write the repaired vectors of a store to a new place in it, beside what belongs to each; their number.
+    """Write the repaired vectors of a store to a new target, with the other columns of each row.
 
-    target: from `store.target`. tell: called with the rows done so far, and their total. normalize, allow_mismatch: as
-    for `apply_to_file`.
+    Args:
+        repair: A fitted repair.
+        store: The store that is read.
+        target: What is written, from `store.target`.
+        tell: Called with the number of rows done so far and their total.
+        normalize: As for `apply_to_file`.
+        allow_mismatch: As for `apply_to_file`.
+
+    Returns:
+        The number of rows written.
     """
     repair.check_width(store.block.width)
     dtype = np.dtype(np.float32 if store.block.dtype in NARROW else np.float64)
@@ -120,8 +128,9 @@ def repair_batches(
 
 
 class _RepairedRows(NamedTuple):
-    """Repaired rows of a batch, (m, k). pooled: whether each is a text. bad: the first that cannot be, and why.
+    """Repaired rows of a batch, (m, k).
 
+    pooled: whether each row is a text. bad: the number of the first row that cannot be repaired, and why.
     mismatch: how the rows differ from those of the fit.
     """
 

@@ -24,7 +24,7 @@ CONFIG, ARRAYS = "config.json", "repair.safetensors"
 def write(
     folder: str | Path, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, overwrite: bool = False
 ) -> None:
-    """Write arrays and what is known of them; never over what is there, unless that is a repair and it is asked."""
+    """Write a repair; `overwrite` replaces an existing repair, and nothing else is ever replaced."""
     target = Path(folder).absolute()
     check_folder(target, "repair", lambda names: names <= {CONFIG, ARRAYS}, overwrite=overwrite)
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")

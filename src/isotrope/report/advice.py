@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import shlex
 from collections.abc import Mapping
 from itertools import islice
@@ -17,7 +18,7 @@ from isotrope.sources import EMBEDDED
 
 ADVICE = "advice.json"
 
-#: Files that every run has.
+#: Files of a run that are no results of evaluations.
 _OWN = (FINDINGS, ADVICE, "readings.csv")
 
 #: Rows of a table that a page shows at most.
@@ -27,7 +28,7 @@ _MOST = 2_000
 _LONGEST = 20_000_000
 
 #: Why the page does not colour what a repair changes.
-_SHAPE = (
+_NO_EVIDENCE = (
     "A repair always makes these numbers look more even. That is a change of shape and no evidence that search or "
     "similarity improve: on all-MiniLM-L6-v2, whose space is healthy, repairs cost two to five points of STS."
 )
@@ -101,7 +102,7 @@ def _cell(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
-        return value if value - value == 0 else None  # neither NaN nor infinite
+        return value if math.isfinite(value) else None
     return json.dumps(value)
 
 
@@ -118,17 +119,21 @@ def describe_advice(findings: Findings, folder: str, advice: Mapping[str, Any] |
         title = "The advice is to leave this space alone" if none else f"The advice is to repair it: {advice['advice']}"
         reasons = advice.get("reasons")
         said = [str(reason) for reason in reasons[:1]] if isinstance(reasons, list) else []
-        return {"title": title, "text": [*said, _SHAPE], "commands": [_prove(findings)]}
+        return {"title": title, "text": [*said, _NO_EVIDENCE], "commands": [_evaluation_command(findings)]}
     if find_level(findings) == 0:
         title = "Leave this space alone unless an evaluation says otherwise"
         first = "The verdict finds nothing wrong with it, and a repair costs a healthy space points."
     else:
         title = "Whether a repair would help is not known yet"
         first = "The shape of a space does not tell whether a task gains from a repair."
-    return {"title": title, "text": [first, _SHAPE], "commands": [_ask(findings, folder), _prove(findings)]}
+    return {
+        "title": title,
+        "text": [first, _NO_EVIDENCE],
+        "commands": [_advice_command(findings, folder), _evaluation_command(findings)],
+    }
 
 
-def _ask(findings: Findings, folder: str) -> dict[str, str]:
+def _advice_command(findings: Findings, folder: str) -> dict[str, str]:
     """The command that gives advice, and puts it where the report looks for it."""
     source = findings.source
     if findings.model:
@@ -141,7 +146,7 @@ def _ask(findings: Findings, folder: str) -> dict[str, str]:
     return {"what": "Ask for advice, which needs no labels:", "command": command}
 
 
-def _prove(findings: Findings) -> dict[str, str]:
+def _evaluation_command(findings: Findings) -> dict[str, str]:
     """The command that measures a task with and without a repair."""
     model = shlex.join(_model(findings)) if findings.model else "--model MODEL"
     command = " ".join(part for part in ("isotrope evaluate sts", model, "--data DATA --repair softdecay") if part)

@@ -103,9 +103,9 @@ class Input:
         )
         if len(can) == 1:
             return can[0]
-        from isotrope.sources.media.corpus import among
+        from isotrope.sources.media.corpus import choose_modality
 
-        return among(can, self.text, column=self.column, split=self.split, group_by=self.group_by)
+        return choose_modality(can, self.text, column=self.column, split=self.split, group_by=self.group_by)
 
     def _open_vectors(self) -> Source:
         from isotrope.sources.vectors.source import ArraySource

@@ -172,9 +172,11 @@ class Moments:
         if between:
             _add_outer(self.scatter, between, delta)
         self.mean += share * delta
-        turn = other.unit_mean - self.unit_mean
-        self.unit_scatter = max(0.0, self.unit_scatter + sign * other.unit_scatter + between * float(turn @ turn))
-        self.unit_mean += share * turn
+        unit_delta = other.unit_mean - self.unit_mean
+        self.unit_scatter = max(
+            0.0, self.unit_scatter + sign * other.unit_scatter + between * float(unit_delta @ unit_delta)
+        )
+        self.unit_mean += share * unit_delta
         self.energy += sign * other.energy
         self.n = n
 
@@ -218,8 +220,9 @@ class Moments:
 
         An error in the product of two coordinates is as large as those coordinates, no larger: a few massive
         coordinates blur only themselves. So it is the correlations that are blurred alike, by 2/√d to 9/√d of the
-        resolution times their norm (measured for d = 8 to 768, n to 50,000, spectra flat to rank one), and each
-        eigenvalue by that share of the coordinate of its rank. Errors of several products are random and average out.
+        resolution times their norm (measured for d = 8 to 768, n to 50,000, spectra flat to rank one), and the i-th
+        largest eigenvalue by that share of the i-th largest diagonal entry. Errors of several products are random and
+        average out.
         """
         strength = np.maximum(np.diagonal(self.scatter), 0.0)
         scale = np.sqrt(np.maximum(strength, np.finfo(np.float64).tiny))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isotrope.drawing.layers import label_layers
-from isotrope.drawing.style import COLOURS, COLUMN, use_style
+from isotrope.drawing.style import COLOURS, COLUMN_WIDTH, use_style
 from isotrope.errors import InputError, MissingExtra
 from isotrope.studies.result import FigureEntry
 
@@ -37,7 +37,7 @@ class StudyFigure:
 
 
 def make_figure(
-    name: str, title: str, fill: Callable[[Figure], None], *, width: float = COLUMN, height: float = 2.3
+    name: str, title: str, fill: Callable[[Figure], None], *, width: float = COLUMN_WIDTH, height: float = 2.3
 ) -> StudyFigure:
     """Make a figure of a study's own tables.
 
@@ -61,7 +61,7 @@ def make_figure(
 
 
 def make_layer_figure(
-    name: str, title: str, frame: pd.DataFrame, by: str, column: str, label: str, *, width: float = COLUMN
+    name: str, title: str, frame: pd.DataFrame, by: str, column: str, label: str, *, width: float = COLUMN_WIDTH
 ) -> StudyFigure:
     """Make a figure of one line over the layers for each value of the column `by`.
 

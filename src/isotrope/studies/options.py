@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError
-from isotrope.options import option
+from isotrope.options import ScanOptions, option
 from isotrope.sources import EMBEDDED
 from isotrope.sources.input import Input
 
@@ -175,11 +175,10 @@ class StudyOptions:
         run = Run(self.run_folder(name))
         run.prepare(resume=True)
         run.remove_leftovers()  # under the lock of the study
-        options = resolve_measures(measures, sample=sample, seed=self.seed)
+        selected = resolve_measures(measures, sample=sample, seed=self.seed)
         seconds = 60.0 if checkpoints else math.inf
-        return scan_source(
-            source, options, run=run, resume=True, keep="all", checkpoint_every=seconds, progress=self.progress
-        )
+        options = ScanOptions(resume=True, keep="all", checkpoint_every=seconds)
+        return scan_source(source, selected, run, options, self.progress)
 
     def announce(self, measures: str, times: float, *, sample: int = 20_000, **reading: Any) -> None:
         """Estimate how long the scans take from the first batches of each model, and say so.

@@ -23,7 +23,7 @@ _NO_INTERVAL = "How sure cannot be said: there is no interval."
 _NEIGHBOURS = "Neighbours were not looked at: --measures moments,neighbours does that."
 
 
-class Severity(NamedTuple):
+class LayerScore(NamedTuple):
     """One layer's number to compare with the thresholds, its interval (NaN where none), and where it comes from."""
 
     value: float
@@ -37,7 +37,7 @@ class Severity(NamedTuple):
         return self.reading.layer
 
 
-Scores = Mapping[str, Mapping[int | str, Severity]]
+Scores = Mapping[str, Mapping[int | str, LayerScore]]
 
 
 def judge(findings: Findings) -> Verdict:
@@ -62,12 +62,12 @@ def judge(findings: Findings) -> Verdict:
 def _scores(findings: Findings) -> Scores:
     """By quantity of the table and by layer, what can be compared with a threshold."""
     width = int(findings.source.get("width") or 0)
-    scores: dict[str, dict[int | str, Severity]] = {}
+    scores: dict[str, dict[int | str, LayerScore]] = {}
     for name, quantity in QUANTITIES.items():
         known = [r for r in _readings(findings, quantity.measure) if quantity.is_known(r.n, width, r.null)]
         scale = quantity.scale
-        severities = [Severity(scale(r.value, r.null), scale(r.low, r.null), scale(r.high, r.null), r) for r in known]
-        scores[name] = {severity.layer: severity for severity in severities}
+        found = [LayerScore(scale(r.value, r.null), scale(r.low, r.null), scale(r.high, r.null), r) for r in known]
+        scores[name] = {score.layer: score for score in found}
     return scores
 
 
@@ -100,7 +100,7 @@ def _of_others(findings: Findings, scores: Scores, others: Sequence[int | str]) 
     """A statement for each kind of trouble in the other layers, the worst first; one where there is none."""
     if not others:
         return []
-    found: dict[Threshold, list[Severity]] = {}
+    found: dict[Threshold, list[LayerScore]] = {}
     for layer in others:
         for t in _troubles(scores, layer):
             found.setdefault(t, []).append(scores[t.measure][layer])
@@ -119,7 +119,7 @@ def _of_others(findings: Findings, scores: Scores, others: Sequence[int | str]) 
     return statements
 
 
-def _how_sure(findings: Findings, here: Sequence[Severity], t: Threshold) -> tuple[bool, str]:
+def _how_sure(findings: Findings, here: Sequence[LayerScore], t: Threshold) -> tuple[bool, str]:
     """Whether every interval lies beyond the threshold, and that in words."""
     ends = [s.low if t.worse > 0 else s.high for s in here]
     if not all(map(math.isfinite, ends)):
@@ -134,7 +134,7 @@ def _how_sure(findings: Findings, here: Sequence[Severity], t: Threshold) -> tup
     return False, f"Not sure of {where}: the 95 % interval reaches {side} {t.value}."
 
 
-def _numbers(findings: Findings, name: str, here: Sequence[Severity]) -> str:
+def _numbers(findings: Findings, name: str, here: Sequence[LayerScore]) -> str:
     """The numbers behind a word, and what isotropic rows would give."""
     readings = [s.reading for s in here]
     text = f"{QUANTITIES[name].title} {_range([r.value for r in readings])}, isotropic rows give"
@@ -179,7 +179,7 @@ def _how_sure_of_health(scores: Scores, last: int | str) -> tuple[bool, str]:
 
 
 def _clear(scores: Scores, layers: Sequence[int | str]) -> bool:
-    """Whether there are intervals, and none reaches a threshold; hubness has none by its nature."""
+    """Whether there are intervals, and none reaches a threshold; hubness is left out, because it has no interval."""
     ends = _ends(scores, layers)
     return all(
         math.isfinite(end) and not any(t.applies(end) for t in THRESHOLDS if t.measure == name)

@@ -1,4 +1,4 @@
-"""How what is made of shards is added up: in an order that only their number decides."""
+"""Merges the results of shards, in an order that depends only on their number."""
 
 from __future__ import annotations
 
@@ -94,19 +94,19 @@ def merge(*parts: R) -> R:
 
 
 class Merger:
-    """A worker that adds up what others have made."""
+    """A worker that merges the results of other workers."""
 
     def ping(self) -> None:
-        """Nothing: who answers is there."""
+        """Return at once: an answer shows that the worker is alive."""
 
     def merge(self, *parts: R) -> tuple[Any, R]:
-        """The bars of the samples of the sum, for those who read on, and the sum."""
+        """Return the hash limits of the merged samples, by which readers drop rows early, and the merged result."""
         total = merge(*parts)
         return total.sample_bars(), total
 
 
 def merge_bars(known: Any, more: Any) -> Any:
-    """Both together: of two bars the lower one.
+    """Merge the hash limits of samples: the lower one counts.
 
     >>> merge_bars({"a": 5, "b": 7}, {"a": 6, "b": 3}), merge_bars(None, {"a": 6})
     ({'a': 5, 'b': 3}, {'a': 6})

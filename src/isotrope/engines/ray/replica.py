@@ -39,7 +39,7 @@ class Facts(NamedTuple):
     Attributes:
         units: How many were read (rows, texts).
         ended: Whether it lies beyond the end of the input.
-        life: Of the worker that read it, another one after a restart.
+        life: Random number of the worker process that read it, new after a restart.
         bad: Why it was skipped, None where it was not.
     """
 

@@ -84,7 +84,7 @@ def kind_of(source: Any) -> str | None:
     return next((kind for kind in map(_kind, items) if kind is not None), None)
 
 
-def among(can: Sequence[str], source: Any, **options: str | None) -> str:
+def choose_modality(can: Sequence[str], source: Any, **options: str | None) -> str:
     """What is given, of the things that a model can read: what `kind_of` tells, or what a table or dataset holds."""
     kind = kind_of(source)
     if kind is None and (_is_dataset(source) or (isinstance(source, (str, Path)) and not _is_other_file(source))):

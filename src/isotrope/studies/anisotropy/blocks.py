@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from isotrope.drawing.style import BLUE, ORANGE, PAGE
+from isotrope.drawing.style import BLUE, ORANGE, PAGE_WIDTH
 from isotrope.errors import InputError
 from isotrope.sources.models.modality import WORDS
 from isotrope.studies.anisotropy.biased_block import LENGTH, NORMS, SEQUENCES, Inputs, apply_bias, find_fixed_points
@@ -120,7 +120,9 @@ def _measure_under_bias(
         claims += judge_block(pd.DataFrame(records), width)
         what = "cosines and norms, scores, queries and keys, and weights of the softmax by norm of the bias"
         draw = partial(_draw_block, pd.DataFrame(records))
-        figures.append(make_figure(f"{name}_block_{number}", f"{block.name}: {what}.", draw, width=PAGE, height=4.2))
+        figures.append(
+            make_figure(f"{name}_block_{number}", f"{block.name}: {what}.", draw, width=PAGE_WIDTH, height=4.2)
+        )
     given = f"{sequences} sequences of {length} rows of the raw embeddings and a common bias"
     title = f"Input, output, scores, queries, keys and softmax of a block given {given}"
     fixed = pd.DataFrame(points)

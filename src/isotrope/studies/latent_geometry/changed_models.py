@@ -104,9 +104,8 @@ def match_checkpoints(models: Sequence[str], others: Sequence[str], load: Callab
         The matching model of each checkpoint.
     """
     if len({to_file_name(name) for name in (*models, *others)}) < len(models) + len(others):
-        raise InputError(
-            f"the checkpoints {', '.join(others)} do not all have names of their own; rename or drop some."
-        )
+        names = ", ".join((*models, *others))
+        raise InputError(f"two of {names} give the same file name; rename one of them or leave it out.")
     by_shape = {_model_shape(load(name)): name for name in reversed(models)}
     matches = {}
     for other in others:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from isotrope.drawing.style import COLOURS, GREY, ORANGE, PAGE, SMALL
+from isotrope.drawing.style import COLOURS, GREY, ORANGE, PAGE_WIDTH, SMALL_FONT_SIZE
 from isotrope.figures.measure_correlations import draw_matrix
 from isotrope.studies.figures import StudyFigure, make_figure
 
@@ -44,7 +44,7 @@ def make_measures_figure(models: pd.DataFrame, measures: list[str]) -> StudyFigu
     """
     title = "Score against each measure; a colour for each architecture, crosses for models not made by noise."
     height = 1.4 * -(-len(measures) // _COLUMNS)
-    return make_figure("measures", title, partial(_draw_measures, models, measures), width=PAGE, height=height)
+    return make_figure("measures", title, partial(_draw_measures, models, measures), width=PAGE_WIDTH, height=height)
 
 
 def _draw_measures(models: pd.DataFrame, measures: list[str], figure: Figure) -> None:
@@ -56,17 +56,17 @@ def _draw_measures(models: pd.DataFrame, measures: list[str], figure: Figure) ->
                 group = models[(models["architecture"] == name) & (models["other"] == other)]
                 label = name.rpartition("/")[2] if not other and measure == measures[0] else None
                 axes.scatter(group[measure], 100 * group["glue"], s=8, marker=marker, color=colour, label=label, lw=0.8)
-        axes.set_title(measure.replace("_", " "), fontsize=SMALL - 1)  # the longest just fits its panel
+        axes.set_title(measure.replace("_", " "), fontsize=SMALL_FONT_SIZE - 1)  # the longest just fits its panel
     for axes in panels[len(measures) :]:
         axes.set_axis_off()
-    figure.supylabel("score × 100", fontsize=SMALL)
+    figure.supylabel("score × 100", fontsize=SMALL_FONT_SIZE)
     figure.legend(loc="outside lower center", ncols=len(names))
 
 
 def make_residuals_figure(residuals: pd.DataFrame) -> StudyFigure:
     """Fig. 4: residuals without and with the architecture."""
     title = "Residuals of the regressions on point patchiness, without and with the architecture (Fig. 4)."
-    return make_figure("residuals", title, partial(_draw_residuals, residuals), width=PAGE, height=2.2)
+    return make_figure("residuals", title, partial(_draw_residuals, residuals), width=PAGE_WIDTH, height=2.2)
 
 
 def _draw_residuals(residuals: pd.DataFrame, figure: Figure) -> None:
@@ -85,7 +85,9 @@ def _draw_residuals(residuals: pd.DataFrame, figure: Figure) -> None:
 def make_matrix_figure(matrix: pd.DataFrame) -> StudyFigure:
     """Fig. 8: correlations between the measures."""
     title = "Pearson's r between the measures (Fig. 8); columns go by the numbers of the rows."
-    return make_figure("matrix", title, partial(_draw_matrix, matrix), width=PAGE, height=0.6 + 0.16 * len(matrix))
+    return make_figure(
+        "matrix", title, partial(_draw_matrix, matrix), width=PAGE_WIDTH, height=0.6 + 0.16 * len(matrix)
+    )
 
 
 def _draw_matrix(matrix: pd.DataFrame, figure: Figure) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from isotrope.drawing.style import PAGE
+from isotrope.drawing.style import PAGE_WIDTH
 from isotrope.errors import Undefined
 from isotrope.findings import Findings
 from isotrope.layers import Layer
@@ -70,7 +70,7 @@ def compare_filters(options: StudyOptions, model: str) -> Results:
 def _make_slopes_figure(frame: pd.DataFrame, name: str, by: str, slope: str) -> StudyFigure:
     """Slope of V on M by layer, for several filters of types or sizes of the text; `slope` is its column."""
     title = f"Slope of V on M by layer, by {by}."
-    return make_layer_figure(name, title, frame, by, slope, "slope of V on M", width=PAGE)
+    return make_layer_figure(name, title, frame, by, slope, "slope of V on M", width=PAGE_WIDTH)
 
 
 def _list_filters(tokens: pd.DataFrame, layers: Sequence[Layer]) -> list[dict[str, Any]]:

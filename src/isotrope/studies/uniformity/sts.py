@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from isotrope.drawing.projections import project_tsne
-from isotrope.drawing.style import BLUE, COLOURS, GREY, ORANGE, PAGE, SMALL
+from isotrope.drawing.style import BLUE, COLOURS, GREY, ORANGE, PAGE_WIDTH, SMALL_FONT_SIZE
 from isotrope.evaluation.metrics import Correlation
 from isotrope.evaluation.pairs import read_sets
 from isotrope.evaluation.significance import Difference, compare
@@ -86,7 +86,7 @@ def score_sts(options: StudyOptions, model: str, protocol: str) -> Results:
     ]
     caption = "Spearman × 100 on each set, raw and repaired, with 95 % intervals (Table 1)."
     draw = partial(draw_scores, scores[~scores["set"].str.contains(".", regex=False)], "set", "repair", "spearman")
-    figure = make_figure("sts", caption, draw, width=PAGE, height=2.6)
+    figure = make_figure("sts", caption, draw, width=PAGE_WIDTH, height=2.6)
     return Results(tables, _judge_sts(model, protocol, differences), [figure])
 
 
@@ -164,7 +164,7 @@ def draw_scores(frame: pd.DataFrame, by: str, of: str, column: str, figure: Figu
     axes.set_xlim(-0.5, len(groups) - 0.5)
     axes.set_xticks(range(len(groups)), groups, rotation=20 if len(groups) > 4 else 0)
     axes.set_ylabel("score × 100")
-    figure.legend(loc="outside right center", fontsize=SMALL)
+    figure.legend(loc="outside right center", fontsize=SMALL_FONT_SIZE)
 
 
 def measure_repairs(options: StudyOptions, model: str) -> Results:
@@ -214,7 +214,7 @@ def project_pairs(options: StudyOptions, model: str) -> Results:
     caption = (
         "Sentence pairs by t-SNE, raw and repaired; the two sentences of a pair have two colours and a line between."
     )
-    figure = make_figure("tsne", caption, partial(_draw_pairs, planes), width=PAGE, height=2.5)
+    figure = make_figure("tsne", caption, partial(_draw_pairs, planes), width=PAGE_WIDTH, height=2.5)
     return Results([Table("tsne", title, planes)], (), [figure])
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from isotrope.drawing.style import COLOURS, PAGE
+from isotrope.drawing.style import COLOURS, PAGE_WIDTH
 from isotrope.errors import InputError, MissingExtra
 from isotrope.finetuning.settings import ALPHAS, METHODS, Training
 from isotrope.sources.corpora.corpus import open_corpus
@@ -66,7 +66,7 @@ def compare_methods(options: StudyOptions, model: str, plan: FineTuning, seeds: 
     caption = "Scores × 100 by task and method, with 95 % intervals over seeds (Tables 2 and 6)."
     lines = scores.assign(line=scores["task"] + " " + scores["metric"])
     draw = partial(draw_scores, lines, "line", "method", "mean")
-    figure = make_figure("glue", caption, draw, width=PAGE, height=2.6)
+    figure = make_figure("glue", caption, draw, width=PAGE_WIDTH, height=2.6)
     return Results(tables, _judge_glue(model, differences), [figure])
 
 
