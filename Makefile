@@ -1,10 +1,10 @@
 # Everything a fresh machine needs, from Python, pip, make and gcc alone.
 #   make scan       the embedded model over the Python manual; says where the results are
-#   make test       the test suite, about 20 minutes on two cores
+#   make test       the test suite, about 9 minutes on two cores
 #   make check      lint, types, import rules, a search for unsafe code, and the documentation
 #   make audit      known weaknesses of what is installed, where their database can be reached
 #   make docs       the documentation site, in site/; a broken link is an error
-#   make test-long  what takes minutes or needs weights that are fetched
+#   make test-long  what takes minutes or needs weights that are fetched, about 25 minutes on two cores
 #   make validate   the claims of the documentation again: thousands of draws, larger models; more than an hour
 #   make fuzz       10,000 damaged inputs for every reader
 #   make bench      the benchmarks; each prints ratios against a peer of the same run

@@ -110,9 +110,17 @@ class TestNumbers:
 
 class TestCommands:
     @pytest.mark.parametrize("name", [record.name for record in FIGURES])
-    def test_figures(self, name: str, runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_figures(
+        self,
+        name: str,
+        runs: Path,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
         """Whatever can be drawn of all statistics can be drawn of the compact ones."""
         pytest.importorskip("matplotlib")
+        monkeypatch.setattr("isotrope.figures.repaired_rows._TSNE_ROWS", 150)
         made = {}
         for keep in ("all", "summary"):
             try:
@@ -172,7 +180,10 @@ def _with_arrays(run: Path, **changed: np.ndarray) -> None:
     (run / "statistics/index.json").write_text(add_checksum(index))
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.float32, np.uint64])
+@pytest.mark.parametrize(
+    "dtype",
+    [np.int8, pytest.param(np.float32, marks=pytest.mark.long), pytest.param(np.uint64, marks=pytest.mark.long)],
+)
 def test_a_crafted_run_folder_is_refused_in_one_sentence(dtype: Any, tmp_path: Path) -> None:
     """In another process: numbers of one byte where LAPACK expects eight would corrupt this one's memory."""
     rows = np.random.default_rng(0).normal(size=(200, 64))

@@ -117,6 +117,7 @@ def test_killed_and_resumed(where: str, at: int, rows: np.ndarray, whole: dict[s
     assert names == ["findings.json", "readings.csv", "readings.parquet", "report.html", "statistics", "tables"]
 
 
+@pytest.mark.long
 def test_killed_from_outside_at_any_moment(rows: np.ndarray, tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", np.tile(rows, (10, 1)))
     command = ["scan", "rows.npy", "--sample", "700", "--batch-size", "20", "-o", "run", "--checkpoint-every", "0.2"]

@@ -226,7 +226,15 @@ class TestPipes:
         writer.join()
 
 
-@pytest.mark.parametrize("arguments", [["a.npy"], ["--vectors", "a.npy"], ["--text", "b.txt"], ["--text", "/dev/zero"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["a.npy"],
+        pytest.param(["--vectors", "a.npy"], marks=pytest.mark.long),
+        pytest.param(["--text", "b.txt"], marks=pytest.mark.long),
+        ["--text", "/dev/zero"],
+    ],
+)
 def test_the_command_says_it_in_one_sentence(arguments: list[str], tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.npy")
     (tmp_path / "b.txt").symlink_to("/dev/urandom")

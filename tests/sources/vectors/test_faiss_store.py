@@ -112,6 +112,7 @@ def test_a_file_that_appears_meanwhile_is_not_written_over(tmp_path: Path) -> No
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.faiss", "new.faiss"]
 
 
+@pytest.mark.long
 def test_no_warning_of_threads(tmp_path: Path) -> None:
     """LanceDB warns in every copy of a process that has imported it."""
     pytest.importorskip("lancedb")
