@@ -50,9 +50,9 @@ def merge_ranks(statistic: S, group: Any = None) -> S:
         MergeError: On every rank, if some of them cannot be added.
 
     Examples:
-        ```python
+        ```py
         moments = isotrope.Moments.empty(768)
-        for hidden in my_share_of_the_batches:
+        for hidden in batches:  # those that this rank has read
             moments += isotrope.Moments.of(isotrope.prepare_rows(hidden))
         moments = isotrope.merge_ranks(moments)
         ```
@@ -69,7 +69,9 @@ def merge_ranks(statistic: S, group: Any = None) -> S:
         if rank + step < size:
             total = _sum(total, _unpack(type(statistic), _receive(rank + step, group)))
         step *= 2
-    result = _unpack(type(statistic), _broadcast(_pack(total) if rank == 0 else None, group))
+    packed = _pack(total) if rank == 0 else None
+    del total  # torch may keep what was sent for a moment longer
+    result = _unpack(type(statistic), _broadcast(packed, group))
     if isinstance(result, MergeError):
         raise result
     return result
