@@ -1,4 +1,4 @@
-"""One small Ray for the tests of this folder."""
+"""One small Ray for each module of tests."""
 
 import os
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
     ray = pytest.importorskip("ray")
     # Nothing is told to anybody; and workers are not to wait for whatever else runs on the machine.
