@@ -222,6 +222,15 @@ def test_simcse_with_softdecay_is_compared_with_simcse_too() -> None:
     assert pairs["simcse", "base"].relative == pytest.approx(100 * 10.1 / 51)
 
 
+def test_a_gain_over_a_negative_score_is_positive() -> None:
+    """A Matthews correlation may be negative: from -1.78 to -0.81 points is a gain of 54 %."""
+    scores = {"base": -0.0178, "expdecay": -0.0081}
+    runs = [run_of("cola", method, seed, {"matthews": score}) for seed in range(2) for method, score in scores.items()]
+    (found,) = (d for d in GlueEvaluation.of(runs).differences if d.task == "cola")
+    assert found.difference == pytest.approx(0.97)
+    assert found.relative == pytest.approx(100 * 0.97 / 1.78)
+
+
 def test_what_is_undefined_is_none_and_says_why(tmp_path: Path) -> None:
     undefined = replace(run_of("stsb", "base", 0, {}), scores={"pearson": None, "spearman": None}, held_out=[None])
     found = GlueEvaluation.of([undefined, run_of("stsb", "expdecay", 0, {"pearson": 0.5, "spearman": 0.5})])

@@ -202,7 +202,7 @@ def _list_differences(found: _Scores) -> list[GlueDifference]:
             labels.append((task, metric, method, str(against)))
             values.append(compare_seeds([mine[seed] for seed in seeds], [other[seed] for seed in seeds]))
             mean = sum(other[seed] for seed in seeds) / len(seeds)
-            relative.append(100 * values[-1].value / mean if mean else math.nan)
+            relative.append(100 * values[-1].value / abs(mean) if mean else math.nan)
     return [
         GlueDifference(
             *label, d.value, share, d.low, d.high, d.p, d.p_permutation, d.corrected, d.significant, d.n, d.reason

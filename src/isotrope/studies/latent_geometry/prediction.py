@@ -108,7 +108,8 @@ def predict_glue(
         progress: called with what is being done.
 
     References:
-        Marbut, Chandler and Wheeler, Exploring the Latent Geometry of Transformer Models.
+        Marbut, Chandler and Wheeler, Exploring the Impact of a Transformer's Latent Space Geometry on Downstream Task
+        Performance
     """
     progress = progress or (lambda *_: None)
     root = Path(data)

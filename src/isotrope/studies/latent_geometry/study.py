@@ -47,7 +47,10 @@ from isotrope.studies.result import Claim, Study, Table
 from isotrope.studies.runner import Results, load_part, run_study
 from isotrope.studies.transformer_block import count_blocks
 
-PAPER = "Marbut, Chandler and Wheeler, Exploring the Latent Geometry of Transformer Models (GLUE from geometry)"
+PAPER = (
+    "Marbut, Chandler and Wheeler, Exploring the Impact of a Transformer's Latent Space Geometry on Downstream Task "
+    "Performance"
+)
 
 #: Shares of noise of the study, and of a quick one.
 LEVELS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.35, 0.5, 1.0)
@@ -113,7 +116,8 @@ def latent_geometry(
         common: the options of every study, see `isotrope.studies.options.StudyOptions`.
 
     References:
-        Marbut, Chandler and Wheeler, Exploring the Latent Geometry of Transformer Models.
+        Marbut, Chandler and Wheeler, Exploring the Impact of a Transformer's Latent Space Geometry on Downstream Task
+        Performance
     """
     options = StudyOptions(output=output, data=data, tasks=tasks, **common)
     shares = sort_levels(levels if levels is not None else _QUICK_LEVELS if options.quick else LEVELS)

@@ -116,9 +116,10 @@ def score_on_sts_b(
 
 
 def _relative_gain(scores: pd.DataFrame) -> pd.Series[float]:
-    """Δ %: how much more than without a repair, in per cent of that, on the same set."""
+    """Δ %: the gain in per cent of the size of the score without a repair, on the same set."""
     raw = scores[scores["repair"] == RAW].drop_duplicates("set").set_index("set")["spearman"]
-    return 100.0 * (scores["spearman"] / scores["set"].map(raw) - 1.0)
+    before = scores["set"].map(raw)
+    return 100.0 * (scores["spearman"] - before) / before.abs()
 
 
 def _select_best_alpha(scores: pd.DataFrame) -> pd.DataFrame:
