@@ -120,7 +120,7 @@ class TestCommands:
     ) -> None:
         """Whatever can be drawn of all statistics can be drawn of the compact ones."""
         pytest.importorskip("matplotlib")
-        monkeypatch.setattr("isotrope.figures.repaired_rows._TSNE_ROWS", 150)
+        monkeypatch.setattr("isotrope.figures.sampled_rows._TSNE_ROWS", 150)
         made = {}
         for keep in ("all", "summary"):
             try:
