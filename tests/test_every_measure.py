@@ -19,26 +19,12 @@ from isotrope.measures import GROUPS, MEASURES, Measure, get
 from isotrope.measures.drift_correlation import LayerReadings
 from isotrope.quantization.cells import Cells
 from isotrope.sources.batch import Rows
-from isotrope.statistics import (
-    Image,
-    Moments,
-    Points,
-    SequenceSpectra,
-    SequenceStatistics,
-    TokenStatistics,
-    prepare_rows,
-)
+from isotrope.statistics import Image, Moments, Points, prepare_rows
+from testkit.statistics_by_need import STATISTICS
 
 Values = np.ndarray
 Move = Callable[[Values], Values]
 
-STATISTICS: dict[str, Any] = {
-    "moments": Moments,
-    "tokens": TokenStatistics,
-    "sequences": SequenceStatistics,
-    "spectra": SequenceSpectra,
-    "sample": Points,
-}
 FROM_ROWS = ("moments", "sample", "cells")
 
 #: Statistics of rows that were seen before: measures share them, as none may change its input.

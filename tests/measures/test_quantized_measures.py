@@ -92,6 +92,17 @@ def test_divergence_is_that_of_scipy() -> None:
         divergence.value(sparse, variant="published")
 
 
+def test_divergence_of_the_odds_is_that_of_scipy() -> None:
+    """The other reading of p(O) in Eq. 14: the odds of Eq. 12 over their sum."""
+    divergence, c = get("point_count_kl"), real()
+    odds = 15 * c.shares / (1 - c.shares)
+    by_hand = np.mean([stats.entropy(of_book, np.ones(16)) for of_book in odds])  # scipy divides by the sums
+    assert divergence(c, variant="odds") == pytest.approx(by_hand)
+    assert divergence(c, variant="odds") > divergence(c)
+    assert divergence(counted([2, 2, 2, 2]), variant="odds") == pytest.approx(0.0)
+    assert divergence(counted([8, 0, 0, 0]), variant="odds") == pytest.approx(math.log(4))
+
+
 @pytest.mark.parametrize("kind", ["additive", "product"])
 def test_reconstruction_by_the_codewords(kind: str) -> None:
     c = real(kind=kind)

@@ -22,25 +22,11 @@ from isotrope.errors import Undefined
 from isotrope.measures import MEASURES, Measure, get
 from isotrope.quantization.cells import Cells
 from isotrope.sources.batch import Rows
-from isotrope.statistics import (
-    Image,
-    Moments,
-    Points,
-    SequenceSpectra,
-    SequenceStatistics,
-    TokenStatistics,
-    prepare_rows,
-)
+from isotrope.statistics import Image, Moments, prepare_rows
 from test_accuracy import of_moments, of_sequences, of_tokens
+from testkit.statistics_by_need import STATISTICS
 
 COUNT, WIDTH, LENGTH = 273, 12, 7
-STATISTICS: dict[str, Any] = {
-    "moments": Moments,
-    "tokens": TokenStatistics,
-    "sequences": SequenceStatistics,
-    "spectra": SequenceSpectra,
-    "sample": Points,
-}
 ROWS_TO: dict[str, Callable[[np.ndarray], Any]] = {"numpy": lambda rows: rows, "torch": torch.from_numpy}
 PRECISIONS = {"fast": np.float32, "exact": np.float64}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -48,6 +49,55 @@ def test_uniformity(matrices: list[np.ndarray]) -> None:
     assert read("sequence_uniformity", matrices) == pytest.approx(np.mean(off), abs=1e-12)
     assert read("cls_uniformity", matrices) == pytest.approx(np.mean([c[0, 1:].mean() for c in pairs]), abs=1e-12)
     assert read("cls_uniformity", matrices, "published") == pytest.approx(np.mean([c[0].mean() for c in pairs]))
+
+
+def test_cls_uniformity_across_sequences_is_of_all_pairs_of_first_tokens(matrices: list[np.ndarray]) -> None:
+    first = [unit(x)[0] for x in matrices if len(x) > 1]
+    pairs = [a @ b for i, a in enumerate(first) for j, b in enumerate(first) if i != j]
+    assert read("cls_uniformity", matrices, "across") == pytest.approx(np.mean(pairs), abs=1e-12)
+    assert abs(read("cls_uniformity", matrices) - np.mean(pairs)) > 0.01  # the two readings differ
+    with pytest.raises(Undefined, match="two rows"):
+        read("cls_uniformity", matrices[:1], "across")
+
+
+def test_the_rank_one_residual_is_of_each_sequence(matrices: list[np.ndarray]) -> None:
+    residuals = [np.linalg.norm(x - x.mean(axis=0)) / np.linalg.norm(x) for x in matrices if len(x) > 1]
+    assert read("sequence_rank_one_residual", matrices) == pytest.approx(np.mean(residuals), rel=1e-12)
+    # The mean is the nearest row: no other one is closer in the Frobenius norm.
+    x = matrices[1]
+    for row in (x[0], np.median(x, axis=0), np.zeros(6)):
+        assert np.linalg.norm(x - row) / np.linalg.norm(x) > residuals[1]
+
+
+def test_sequences_that_collapse_to_different_rows_have_no_residual() -> None:
+    collapsed = [np.tile(row, (7, 1)) for row in np.random.default_rng(3).standard_normal((50, 6))]
+    assert read("sequence_rank_one_residual", collapsed) == 0.0
+    assert MEASURES.get("rank_one_residual")(np.concatenate(collapsed)) > 0.9  # that of all rows as one matrix
+
+
+@pytest.mark.parametrize("spread", [1e-2, 1e-4, 1e-7, 1e-10])
+def test_a_small_rank_one_residual_keeps_its_digits(spread: float) -> None:
+    rng = np.random.default_rng(4)
+    matrices = [1000 * (rng.standard_normal(6) + spread * rng.standard_normal((9, 6))) for _ in range(5)]
+    exact = []
+    for x in matrices:
+        rows = [[Fraction(float(v)) for v in row] for row in x]
+        means = [sum(column, Fraction(0)) / 9 for column in zip(*rows, strict=True)]
+        apart = sum((v - m) ** 2 for row in rows for v, m in zip(row, means, strict=True))
+        exact.append(math.sqrt(apart / sum(v**2 for row in rows for v in row)))
+    assert read("sequence_rank_one_residual", matrices) == pytest.approx(np.mean(exact), rel=1e-9)
+
+
+def test_statistics_of_version_0_1_have_no_residual_and_say_why(matrices: list[np.ndarray]) -> None:
+    now = statistics(matrices)[0]
+    before = SequenceStatistics.from_arrays(
+        {name: array for name, array in now.arrays().items() if name not in ("residual", "firsts")}
+    )
+    for old in (before, before + now, SequenceStatistics.from_arrays((now + before).arrays())):
+        assert MEASURES.get("sequence_uniformity").value(old) == pytest.approx(read("sequence_uniformity", matrices))
+        for name, variant in (("sequence_rank_one_residual", "definition"), ("cls_uniformity", "across")):
+            with pytest.raises(Undefined, match=r"version 0\.1"):
+                MEASURES.get(name).value(old, variant=variant)
 
 
 def test_intra_sentence_similarity(matrices: list[np.ndarray]) -> None:
@@ -117,6 +167,6 @@ def test_opposite_tokens_count_in_pairs_but_have_no_mean() -> None:
 
 
 def test_sequences_of_one_token_are_left_out() -> None:
-    for name in ("sequence_uniformity", "cls_uniformity", "sequence_spectral_median"):
+    for name in ("sequence_uniformity", "cls_uniformity", "sequence_spectral_median", "sequence_rank_one_residual"):
         with pytest.raises(Undefined, match="two tokens"):
             read(name, [np.ones((1, 3)), np.ones((1, 3))])

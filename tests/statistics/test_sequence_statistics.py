@@ -19,7 +19,7 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def naive(values: np.ndarray, known: Rows) -> dict[str, float]:
-    sums = dict.fromkeys(("count", "uniformity", "first", "first_with_itself", "inner"), 0.0)
+    sums = dict.fromkeys(("count", "uniformity", "first", "first_with_itself", "inner", "residual"), 0.0)
     for i in dict.fromkeys(known.sequence.tolist()):
         own = values[known.sequence == i]
         t = len(own)
@@ -31,6 +31,7 @@ def naive(values: np.ndarray, known: Rows) -> dict[str, float]:
         sums["uniformity"] += np.mean(pairs)
         sums["first"] += np.mean([cosine(own[0], own[b]) for b in range(1, t)])
         sums["first_with_itself"] += np.mean([cosine(own[0], own[b]) for b in range(t)])
+        sums["residual"] += np.linalg.norm(own - mean) / np.linalg.norm(own)
         sums["inner"] += np.mean([cosine(x, mean) for x in own])
     return sums
 
@@ -47,6 +48,8 @@ def test_sums_match_a_loop_over_pairs(lengths: list[int], offset: float) -> None
     assert found.lengths.tolist() == np.bincount(lengths).tolist()
     units = values / np.linalg.norm(values, axis=1, keepdims=True)
     np.testing.assert_allclose(found.units, units.sum(axis=0), atol=1e-12)
+    first = [units[known.sequence == 100 + i][0] for i, t in enumerate(lengths) if t > 1]
+    np.testing.assert_allclose(found.firsts, np.sum([np.zeros(5), *first], axis=0), atol=1e-12)
 
 
 def test_opposite_rows_have_a_cosine_but_no_mean_direction() -> None:

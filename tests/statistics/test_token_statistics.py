@@ -54,7 +54,9 @@ def test_float64_rows_match_a_loop(size: int, offset: float) -> None:
     rng = np.random.default_rng(0)
     tokens = rng.zipf(1.5, 600) % 40
     rows = rng.standard_normal((600, 8)) + rng.standard_normal((40, 8))[tokens] + offset
-    assert_table(merged(rows, tokens, size).table, naive(rows, tokens), 1e-9)
+    found = merged(rows, tokens, size).table
+    assert_table(found, naive(rows, tokens), 1e-9)
+    np.testing.assert_allclose(found.q, found.m + found.v, rtol=1e-12)  # Yamagiwa and Shimodaira 2024, Eq. 1
 
 
 @pytest.mark.parametrize("size", [3, 64, 2000])

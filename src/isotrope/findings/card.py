@@ -7,7 +7,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Protocol
 
-from isotrope.findings.reading import Reading, Verdict
+from isotrope.findings.reading import Reading, Verdict, name_reading
 from isotrope.formats.names import Scanned, is_vectors, name_layer
 from isotrope.formats.printable import escape_controls
 
@@ -102,7 +102,15 @@ def _format_readings(findings: Shown) -> str:
     rows = []
     for r in shown[:_MOST]:
         layer = name_layer(findings, r.layer)
-        rows.append(_format_row([(layer, _FIRST), (r.measure, _FIRST), (_format_value(r, "{:.4g}".format), _CELL)]))
+        rows.append(
+            _format_row(
+                [
+                    (layer, _FIRST),
+                    (name_reading(r.measure, r.variant), _FIRST),
+                    (_format_value(r, "{:.4g}".format), _CELL),
+                ]
+            )
+        )
     if len(shown) > _MOST:
         rows.append(_format_row([(f"and {len(shown) - _MOST} more", f"{_FIRST};{_FAINT}")]))
     return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError
 from isotrope.findings.document import FORMAT, TEXTS, parse_document, parse_json
-from isotrope.findings.reading import Reading, Verdict
+from isotrope.findings.reading import Reading, Verdict, name_reading
 from isotrope.formats.json import format_json, to_plain
 from isotrope.layers import find_layer
 
@@ -60,24 +60,30 @@ class Findings:
         """What was measured: the model, without the folders above it where its whole path was given, or "vectors"."""
         return (Path(self.model).name if Path(self.model).is_absolute() else self.model) if self.model else "vectors"
 
-    def get(self, measure: str, layer: int | str | None = -1, group: str | None = None) -> Reading:
+    def get(
+        self, measure: str, layer: int | str | None = -1, group: str | None = None, variant: str = "definition"
+    ) -> Reading:
         """Find one reading.
 
         Args:
             measure: Its name; of a quantized one, the name with and without `_additive` mean the same.
             layer: A negative number counts from the end, None is for readings across layers.
             group: None for all rows.
+            variant: Which definition of the measure.
         """
         if isinstance(layer, int) and layer < 0:
             found = find_layer(layer, self.layers)
             if found is None:
                 raise InputError(f"there is no layer {layer}: the run has {len(self.layers)}.")
             layer = found
-        wanted = (self.find_name(measure), layer, group, "definition")
+        wanted = (self.find_name(measure), layer, group, variant)
         for r in self.readings:
             if (r.measure, r.layer, r.group, r.variant) == wanted:
                 return r
-        raise InputError(f"the run has no reading of {measure!r}" + ("." if layer is None else f" for layer {layer}."))
+        raise InputError(
+            f"the run has no reading of {name_reading(measure, variant)!r}"
+            + ("." if layer is None else f" for layer {layer}.")
+        )
 
     def find_name(self, measure: str) -> str:
         """The name under which the readings have a measure; the name itself where they do not have it."""

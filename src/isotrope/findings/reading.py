@@ -64,6 +64,15 @@ class Verdict:
         return "\n".join(s.text for s in self.statements)
 
 
+def name_reading(measure: str, variant: str) -> str:
+    """The name of a measure, with the variant where it is not the usual definition.
+
+    >>> name_reading("mean_cosine", "definition"), name_reading("mean_cosine", "published")
+    ('mean_cosine', 'mean_cosine (published)')
+    """
+    return measure if variant == "definition" else f"{measure} ({variant})"
+
+
 def in_layer_order(layers: Iterable[int | str], order: list[int | str]) -> list[int | str]:
     """Layers sorted as a run lists them."""
     return sorted(set(layers), key=order.index)

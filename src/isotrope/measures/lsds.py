@@ -37,7 +37,7 @@ def _kernel(i: Image) -> tuple[Indices, Matrix]:
     return found.which[:, :_K], np.exp(-(found.distance[:, :_K] ** 2) / _T)
 
 
-def _discrepancies(rows: Matrix, index: Indices, weights: Matrix) -> Matrix:
+def _compute_offsets(rows: Matrix, index: Indices, weights: Matrix) -> Matrix:
     """‖z_i − Σ_j w_ij z_j‖² of each row, (n,)."""
     found = np.empty(len(rows))
     step = max(1, _AT_ONCE // (index.shape[1] * rows.shape[1]))
@@ -47,9 +47,25 @@ def _discrepancies(rows: Matrix, index: Indices, weights: Matrix) -> Matrix:
     return found
 
 
+def compute_discrepancies(i: Image) -> Matrix:
+    """Compute how far each repaired row is from the weighted mean of its old neighbours, squared; their mean is LSDS.
+
+    Args:
+        i: rows and their image.
+
+    Returns:
+        One number for each row, (n,).
+
+    References:
+        Yan et al. 2022, Eq. 6.
+    """
+    index, weights = _kernel(i)
+    return _compute_offsets(i.image.unit.rows, index, weights / weights.sum(axis=1, keepdims=True))
+
+
 def _literal(i: Image) -> float:
     """Eq. 6 to the letter: weights not normalised."""
-    return float(_discrepancies(i.image.unit.rows, *_kernel(i)).mean())
+    return float(_compute_offsets(i.image.unit.rows, *_kernel(i)).mean())
 
 
 def _barycentre_weights(rows: Matrix, index: Indices) -> Matrix:
@@ -72,7 +88,7 @@ def _compute_published(i: Image) -> float:
     rows = i.rows.unit
     index = np.hstack([np.arange(rows.n)[:, None], rows.neighbours.which[:, : _K - 1]])
     weights = _barycentre_weights(rows.rows, index)
-    return math.sqrt(float(_discrepancies(i.image.unit.rows, index, weights).sum()))
+    return math.sqrt(float(_compute_offsets(i.image.unit.rows, index, weights).sum()))
 
 
 @measure(
@@ -97,5 +113,4 @@ def _compute_published(i: Image) -> float:
 )
 def lsds(i: Image) -> float:
     """Mean squared distance of a repaired row from the weighted mean of its old neighbours."""
-    index, weights = _kernel(i)
-    return float(_discrepancies(i.image.unit.rows, index, weights / weights.sum(axis=1, keepdims=True)).mean())
+    return float(compute_discrepancies(i).mean())

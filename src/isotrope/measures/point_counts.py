@@ -82,6 +82,15 @@ def _compute_published_divergence(c: Cells) -> float:
     return float(np.mean(rel_entr(shares, drawn).sum(axis=1)))
 
 
+def _compute_odds_divergence(c: Cells) -> float:
+    """With p(O) read as the odds over their sum, per codebook, averaged; ln k where one cell holds all points."""
+    k = c.shares.shape[1]
+    full = c.shares == 1.0
+    odds = np.where(full.any(axis=1, keepdims=True), full, c.shares / np.where(full, 1.0, 1.0 - c.shares))
+    shares = odds / odds.sum(axis=1, keepdims=True)
+    return max(0.0, float(np.mean(math.log(k) - entr(shares).sum(axis=1))))
+
+
 add_cells_measures(
     "point_count_kl",
     _divergence,
@@ -91,6 +100,10 @@ add_cells_measures(
     formula="KL(c ‖ uniform) = ln k − H(c), averaged over codebooks",
     paper="Marbut, Chandler and Wheeler (latent geometry), Eq. 14",
     blind=_BLIND,
-    wrong="The authors' code compares with a random histogram instead of the uniform law (variant published).",
-    variants={"published": _compute_published_divergence},
+    wrong=(
+        "Eq. 14 is of p(O), the distribution of the odds: here of the cells' shares, as in the authors' code; the "
+        "variant odds takes the odds over their sum. Their code compares with a random histogram instead of the "
+        "uniform law (variant published)."
+    ),
+    variants={"published": _compute_published_divergence, "odds": _compute_odds_divergence},
 )

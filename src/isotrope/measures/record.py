@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -146,6 +146,7 @@ class Measure(Record):
     """
 
     function: Callable[..., float]
+    variant: str = "definition"
 
     def __call__(self, data: Any, image: Any = None, *, variant: str = "definition", **parameters: Any) -> float:
         """The value on rows or on a statistic; NaN where it is undefined."""
@@ -179,6 +180,10 @@ class Measure(Record):
             raise InputError(f"{self.name} cannot be taken from rows alone: it needs {self.needs}.")
         rows = prepare_rows(_array(data))
         return Cells.of(Points.of(rows), **parameters) if self.needs == "cells" else _OF_ROWS[self.needs].of(rows)
+
+    def as_variant(self, name: str) -> Measure:
+        """The measure by another of its definitions, as a measure of its own; its null value has to be simulated."""
+        return replace(self, function=self._variant(name), variant=name, variants={}, smooth=None, null=None)
 
     def _variant(self, name: str) -> Callable[..., float]:
         if name == "definition":

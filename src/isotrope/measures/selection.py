@@ -82,6 +82,28 @@ def select(names: str | list[str] | None) -> list[Measure]:
     return list(chosen.values())
 
 
+def select_variants(measures: Iterable[Measure], variant: str) -> list[Measure]:
+    """Select the measures that have another definition of this name, by that definition.
+
+    Args:
+        measures: what was selected.
+        variant: the name of the definition, such as "published"; "definition" selects none.
+    """
+    if variant == "definition":
+        return []
+    known = sorted({name for m in MEASURES for name in m.variants})
+    if variant not in known:
+        raise InputError(
+            f"there is no variant {variant!r} of any measure; expected one of: definition, {', '.join(known)}."
+        )
+    found = [m.as_variant(variant) for m in measures if variant in m.variants]
+    if not found:
+        raise InputError(
+            f"none of the selected measures has a variant {variant!r}; isotrope catalogue NAME lists them."
+        )
+    return found
+
+
 def check_no_images(chosen: Iterable[Measure]) -> None:
     """Refuse measures that compare rows with their image under a repair."""
     for m in chosen:

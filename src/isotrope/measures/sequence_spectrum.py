@@ -65,7 +65,7 @@ def mean_cdf(s: SequenceSpectra) -> Vector:
     return np.append(0.0, share)[np.searchsorted(x.values[order], GRID, side="right")]
 
 
-def _reaches(cdf: Vector, level: float) -> float:
+def find_reach(cdf: Vector, level: float = 0.8) -> float:
     """Where a cumulative curve on GRID reaches a level, with a straight line between grid points."""
     i = int(np.argmax(cdf >= level))
     if i == 0:
@@ -129,7 +129,7 @@ def sequence_spectral_median(s: SequenceSpectra) -> float:
 )
 def sequence_spectral_reach(s: SequenceSpectra) -> float:
     """Value at which the mean cumulative distribution of normalised singular values reaches 0.8."""
-    return _reaches(mean_cdf(s), 0.8)
+    return find_reach(mean_cdf(s))
 
 
 @measure(

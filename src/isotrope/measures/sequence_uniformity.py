@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 from isotrope.errors import Undefined
 from isotrope.measures.record import measure
 from isotrope.measures.self_similarity import mean_cosine_of
 from isotrope.statistics import SequenceStatistics
+from isotrope.statistics.sequences import NOT_KEPT
 
 _LENGTH = "Depends on the length of the sequences: compare at equal length. Sequences of one token are left out."
 _UNIFORMITY: dict[str, Any] = {
@@ -23,6 +25,12 @@ def _average(s: SequenceStatistics, total: float) -> float:
     if s.count == 0:
         raise Undefined("no sequence has two tokens or more")
     return total / s.count
+
+
+def _across(s: SequenceStatistics) -> float:
+    if not isfinite(s.residual):
+        raise Undefined(NOT_KEPT)
+    return mean_cosine_of(float(s.firsts @ s.firsts), s.count)
 
 
 def _inner(s: SequenceStatistics) -> float:
@@ -49,12 +57,17 @@ def sequence_uniformity(s: SequenceStatistics) -> float:
     "sequences",
     title="[CLS] uniformity",
     says="How alike the first token of a sequence is to the others.",
-    formula="mean over sequences of the mean cosine of the first token to the others; published: to itself too",
-    variants={"published": lambda s: _average(s, s.first_with_itself)},
+    formula="mean over sequences of the mean cosine of the first token to the others; published: to itself too; "
+    "across: mean cosine over distinct pairs of the sequences' first tokens",
+    variants={"published": lambda s: _average(s, s.first_with_itself), "across": _across},
     **_UNIFORMITY,
 )
 def cls_uniformity(s: SequenceStatistics) -> float:
-    """Mean cosine of the first token to the other tokens of its sequence."""
+    """Mean cosine of the first token to the other tokens of its sequence.
+
+    The paper has it as the average cosine of [CLS] tokens. Its code compares [CLS] with the tokens of the same
+    sequence, which is the definition here; the variant `across` compares the [CLS] tokens of different sequences.
+    """
     return _average(s, s.first)
 
 

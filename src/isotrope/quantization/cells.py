@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.quantization import Kind, quantize
+from isotrope.quantization import Engine, Kind, quantize
 from isotrope.quantization.quantized import Quantized
 from isotrope.statistics import Points
 
@@ -39,9 +39,11 @@ class Cells:
     identity: NDArray[np.int64]
 
     @classmethod
-    def of(cls, points: Points, kind: Kind, codebooks: int = 4, size: int = 256, seed: int = 0) -> Cells:
+    def of(
+        cls, points: Points, kind: Kind, codebooks: int = 4, size: int = 256, seed: int = 0, *, engine: Engine = "own"
+    ) -> Cells:
         """Train on all the points; Undefined with the reason where the quantizer cannot be trained."""
-        quantized = quantize(points.rows, kind, codebooks=codebooks, size=size, seed=seed)
+        quantized = quantize(points.rows, kind, codebooks=codebooks, size=size, seed=seed, engine=engine)
         return cls(points, quantized, quantized.errors(points.rows), _number_rows(points.rows))
 
     @property

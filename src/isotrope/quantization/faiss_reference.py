@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError, MissingExtra
-from isotrope.quantization.quantized import Codes, Kind, Quantized, find_power_of_two, widen_codewords
+from isotrope.quantization.quantized import Codes, Engine, Kind, Quantized, find_power_of_two, widen_codewords
+from isotrope.version import __version__
+
+
+def choose_engine() -> tuple[Engine, str]:
+    """The engine of the latent-geometry paper where it is installed, else our own, and its name with its version."""
+    if find_spec("faiss") is None:
+        return "own", f"isotrope {__version__}"
+    import faiss
+
+    return "faiss", f"faiss {faiss.__version__}"
 
 
 def quantize_by_faiss(

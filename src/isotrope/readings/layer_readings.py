@@ -13,7 +13,7 @@ from isotrope.errors import InputError, Undefined
 from isotrope.findings import Reading
 from isotrope.measures.drift_correlation import LayerReadings
 from isotrope.measures.record import Measure
-from isotrope.measures.selection import check_no_images, select
+from isotrope.measures.selection import check_no_images, select, select_variants
 from isotrope.quantization.cells import Cells
 from isotrope.readings.intervals import NONE, JackknifeGroups, compute_intervals
 from isotrope.readings.null import Nulls
@@ -47,29 +47,29 @@ def read(
     kinds = dict.fromkeys(m.statistic for m in measures if m.needs != "layers")
     kept = [kind[0] for kind in kinds if getattr(summary, kind[0], None) is not None]
     groups = None if summary.sample is None else JackknifeGroups(summary.sample, kept)
-    found: dict[str, Reading] = {}
+    found: dict[tuple[str, str], Reading] = {}
     for kind in kinds:
         wanted = [m for m in measures if m.statistic == kind]
         of, missing = find_statistic(kind, summary, groups, seed)
         for m in wanted:
-            start = Reading(layer, m.name, math.nan, n=_count(of), seed=seed, group=group)
-            found[m.name] = replace(start, reason=missing) if of is None else _read_value(m, of, start)
-        defined = [m for m in wanted if m.estimate and math.isfinite(found[m.name].value)]
+            start = Reading(layer, m.name, math.nan, n=_count(of), variant=m.variant, seed=seed, group=group)
+            found[m.name, m.variant] = replace(start, reason=missing) if of is None else _read_value(m, of, start)
+        defined = [m for m in wanted if m.estimate and math.isfinite(found[m.name, m.variant].value)]
         ends = [NONE] * len(defined)
         if groups is not None:
             cells = of if kind[0] == "cells" else None
-            ends = compute_intervals(defined, [found[m.name].value for m in defined], groups, kind[0], cells)
+            ends = compute_intervals(defined, [found[m.name, m.variant].value for m in defined], groups, kind[0], cells)
         for m, (low, high) in zip(defined, ends, strict=True):
-            found[m.name] = replace(found[m.name], low=low, high=high)
+            found[m.name, m.variant] = replace(found[m.name, m.variant], low=low, high=high)
         for m in wanted:
-            if math.isfinite(found[m.name].value):
+            if math.isfinite(found[m.name, m.variant].value):
                 null = nulls.value(m, summary)
-                note = _note(m, found[m.name], summary, of)
+                note = _note(m, found[m.name, m.variant], summary, of)
                 if m in defined and groups is not None and math.isinf(groups.widening(m)):
                     note = "; ".join(filter(None, [note, _HEAVY_TAILS]))
-                found[m.name] = replace(found[m.name], null=null, note=note)
+                found[m.name, m.variant] = replace(found[m.name, m.variant], null=null, note=note)
         done(kind)
-    return [found[m.name] for m in measures if m.name in found]
+    return [found[m.name, m.variant] for m in measures if (m.name, m.variant) in found]
 
 
 def find_statistic(
@@ -137,14 +137,24 @@ def read_across(readings: Sequence[Reading], measures: Sequence[Measure], seed: 
     for group in dict.fromkeys(r.group for r in readings):
         for m in measures:
             if m.needs == "layers":
-                of = [[r.value for r in readings if r.measure == name and r.group == group] for name in m.across]
+                of = [
+                    [r.value for r in readings if (r.measure, r.group, r.variant) == (name, group, "definition")]
+                    for name in m.across
+                ]
                 layers = LayerReadings(*(np.array(values, dtype=np.float64) for values in of))
                 start = Reading(None, m.name, math.nan, n=len(of[0]), seed=seed, group=group)
                 found.append(_read_value(m, layers, start))
     return found
 
 
-def measure(X: Any, names: str | list[str] | None = None, *, sample: int = 20_000, seed: int = 0) -> dict[str, float]:
+def measure(
+    X: Any,
+    names: str | list[str] | None = None,
+    *,
+    sample: int = 20_000,
+    seed: int = 0,
+    variant: str = "definition",
+) -> dict[str, float]:
     """Measure rows in memory; a measure that is undefined on them is NaN.
 
     Args:
@@ -152,6 +162,8 @@ def measure(X: Any, names: str | list[str] | None = None, *, sample: int = 20_00
         names: Measures or groups; None for the measures of the moments.
         sample: How many rows are compared with each other at most, for measures that compare rows.
         seed: Selects these rows.
+        variant: "published" for the definition of the paper's own code, of each measure that has one; the others keep
+            their definition.
 
     Returns:
         The value of each measure, by the name that was asked for.
@@ -165,6 +177,7 @@ def measure(X: Any, names: str | list[str] | None = None, *, sample: int = 20_00
     if names is None:
         chosen = [m for m in chosen if m.needs == "moments"]
     check_no_images(chosen)
+    chosen = list({m.name: m for m in (*chosen, *select_variants(chosen, variant))}.values())
     if other := [m for m in chosen if m.needs not in ("moments", "sample", "cells")]:
         raise InputError(f"{other[0].name} cannot be taken from rows alone: it needs {other[0].needs}; use scan.")
     source = ArraySource(X, exact=True)

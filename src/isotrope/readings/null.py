@@ -97,7 +97,7 @@ class Nulls:
     def __init__(self) -> None:
         self._moments: dict[tuple[int, int], Moments] = {}
         self._points: dict[tuple[int, int], Points] = {}
-        self._on_points: dict[tuple[str, int, int], float] = {}
+        self._on_points: dict[tuple[str, str, int, int], float] = {}
         self._cells: dict[tuple[Any, ...], Cells] = {}
         self._sequences: dict[bytes, tuple[SequenceStatistics, SequenceSpectra]] = {}
         self._tokens_of = threading.local()  # layers are read side by side, and each has its own
@@ -139,21 +139,21 @@ class Nulls:
     def _value_on_cells(self, m: Measure, n: int, d: int) -> float:
         """The value on cells; no measure of cells depends on a scale."""
         with self._lock:
-            if (m.name, n, d) not in self._on_points:
+            if (key := (m.name, m.variant, n, d)) not in self._on_points:
                 if (m.statistic, n, d) not in self._cells:
                     cells = Cells.of(self._isotropic_points(n, d), **m.parameters)
                     self._cells = {(m.statistic, n, d): cells}
-                self._on_points[m.name, n, d] = m.value(self._cells[m.statistic, n, d])
-            return self._on_points[m.name, n, d]
+                self._on_points[key] = m.value(self._cells[m.statistic, n, d])
+            return self._on_points[key]
 
     def _sample(self, m: Measure, n: int, d: int, q: float) -> float:
         with self._lock:
             points = self._isotropic_points(n, d)
             if "scale" not in m.invariant:
                 return m.value(points.scale(math.sqrt(q)))
-            if (m.name, n, d) not in self._on_points:
-                self._on_points[m.name, n, d] = m.value(points)
-            return self._on_points[m.name, n, d]
+            if (key := (m.name, m.variant, n, d)) not in self._on_points:
+                self._on_points[key] = m.value(points)
+            return self._on_points[key]
 
     def _tokens(self, summary: Summary, q: float) -> TokenStatistics:
         tokens = summary.tokens

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,14 @@ from isotrope.statistics.usable_rows import UsableRows
 _COUNTS = ("count", "directed", "rows")
 _SUMS = ("uniformity", "first", "first_with_itself", "inner")
 
+#: Why statistics of version 0.1 do not give a measure.
+NOT_KEPT = "version 0.1, which wrote these statistics, did not keep what this needs; scan again"
 
 #: A sum of rows shorter than this share of the longest of them is what rounding left of rows that cancel.
 _CANCELLED = 1e-12
+
+#: Squared residuals below this are computed again from centred rows: a difference of sums would have lost their digits.
+_NEARLY_ONE_ROW = 1e-6
 
 #: Rows decomposed at once, about: few enough to stay near the processor.
 _DECOMPOSED = 2048
@@ -42,6 +47,9 @@ class SequenceStatistics:
         first: Σ of the mean cosine of the first row to the others.
         first_with_itself: The same, with the first row itself included.
         inner: Σ over directed sequences of the mean cosine of the rows to their mean.
+        residual: Σ over sequences of ‖X − 1μᵀ‖/‖X‖ (Frobenius), μ the mean of the rows of X; NaN where version 0.1,
+            which did not keep it, saved some of the sums.
+        firsts: (d,), Σx/‖x‖ over the first rows of the sequences; NaN likewise.
     """
 
     units: NDArray[np.float64]
@@ -53,10 +61,12 @@ class SequenceStatistics:
     first: float = 0.0
     first_with_itself: float = 0.0
     inner: float = 0.0
+    residual: float = np.nan
+    firsts: NDArray[np.float64] = field(default_factory=lambda: np.array(np.nan))
 
     @classmethod
     def empty(cls, d: int) -> SequenceStatistics:
-        return cls(np.zeros(d), np.zeros(1, np.int64))
+        return cls(np.zeros(d), np.zeros(1, np.int64), residual=0.0, firsts=np.zeros(d))
 
     @classmethod
     def of(cls, rows: UsableRows) -> SequenceStatistics:
@@ -76,6 +86,7 @@ class SequenceStatistics:
         square = compute_squared_lengths(s)
         to_first = np.einsum("ij,ij->i", s, values[head]) / rows.norms[head]
         mean_norm = np.sqrt(compute_squared_lengths(m))
+        whole = np.add.reduceat(rows.norms**2, starts)[pairs]
         directed = mean_norm > _CANCELLED * np.maximum.reduceat(rows.norms, starts)[pairs]
         to_mean = np.einsum("ij,ij->i", s, m)[directed] / mean_norm[directed]
         return cls(
@@ -88,6 +99,8 @@ class SequenceStatistics:
             inner=float((to_mean / t[directed]).sum()),
             units=total.sum(axis=0),
             lengths=np.bincount(length),
+            residual=float(_compute_residuals(rows.wide, head, t, 1.0 - mean_norm**2 / (t * whole)).sum()),
+            firsts=inverse[head] @ rows.wide[head],
         )
 
     @property
@@ -111,16 +124,19 @@ class SequenceStatistics:
         lengths = np.zeros(max(len(self.lengths), len(other.lengths)), np.int64)
         lengths[: len(self.lengths)] += self.lengths
         lengths[: len(other.lengths)] += sign * other.lengths
-        numbers = {name: getattr(self, name) + sign * getattr(other, name) for name in (*_COUNTS, *_SUMS)}
-        return SequenceStatistics(self.units + sign * other.units, lengths, **numbers)
+        added = (*_COUNTS, *_SUMS, "units", "residual", "firsts")
+        sums = {name: getattr(self, name) + sign * getattr(other, name) for name in added}
+        return SequenceStatistics(lengths=lengths, **sums)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The whole state as named arrays, for saving."""
+        """The whole state as named arrays, for saving; sums that version 0.1 lacked are left out."""
+        later = {} if np.isnan(self.residual) else {"residual": np.array([self.residual]), "firsts": self.firsts}
         return {
             "counts": np.array([getattr(self, name) for name in _COUNTS], dtype=np.int64),
             "sums": np.array([getattr(self, name) for name in _SUMS]),
             "units": self.units,
             "lengths": self.lengths,
+            **later,
         }
 
     @classmethod
@@ -139,7 +155,32 @@ class SequenceStatistics:
             counts["directed"] <= counts["count"] == lengths[2:].sum() and counts["rows"] == rows,
             f"the saved counts of sequences ({counts}) do not agree with their lengths",
         )
+        if {"residual", "firsts"} & arrays.keys():
+            (sums["residual"],) = require(arrays, "residual", np.float64, (1,), within=MOST).tolist()
+            sums["firsts"] = require(arrays, "firsts", np.float64, (len(units),), within=MOST)
         return cls(units, lengths, **counts, **sums)
+
+
+def _compute_residuals(
+    rows: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    length: NDArray[np.int64],
+    shares: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """‖X − 1μᵀ‖/‖X‖ of each sequence X whose rows have the mean μ, (m,).
+
+    Args:
+        rows: the rows of the sequences, (n, d).
+        starts: the first row of each sequence, (m,).
+        length: the number of its rows, (m,).
+        shares: the square of the result as a difference of sums, (m,); small ones are computed again.
+    """
+    for i in np.flatnonzero(shares < _NEARLY_ONE_ROW):
+        own = rows[starts[i] : starts[i] + length[i]]
+        offsets = own - own[0]  # equal rows leave exactly nothing
+        offsets -= offsets.mean(axis=0)
+        shares[i] = np.vdot(offsets, offsets) / np.vdot(own, own)
+    return np.sqrt(shares)
 
 
 @dataclass(frozen=True, eq=False)
