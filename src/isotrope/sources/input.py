@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 #: Options that only a model over a text has.
 _TEXT_OPTIONS = (
     *("pooling", "token_weights", "split", "unit", "special_tokens", "max_length"),
-    *("revision", "gguf_file", "trust_remote_code", "device", "hooks"),
+    *("share", "max_words", "merge_types"),
+    *("revision", "gguf_file", "trust_remote_code", "device", "hooks", "maps"),
 )
 
 #: Options among these that models of images and sounds do not have.
-_TEXT_ONLY = ("unit", "gguf_file", "max_length", "token_weights")
+_TEXT_ONLY = ("unit", "gguf_file", "max_length", "token_weights", "share", "max_words", "merge_types")
 
 _MODEL = "Model"
 _TEXT = "Text"
@@ -38,6 +39,7 @@ class Input:
     Args:
         token_weights: Weights of tokens for the pooling `mean`, or a file of them.
         in_order: Whether rows come in the order of the texts.
+        seed: Selects the share of the texts.
     """
 
     model: Any = option(None, "Hub id, folder, GGUF or ONNX file.", panel=_MODEL, shown="embedded all-MiniLM-L6-v2")
@@ -53,6 +55,9 @@ class Input:
     split: str | None = option(None, "Split of a dataset.", panel=_TEXT)
     unit: str = option("line", "What is one text in a plain file: line or paragraph.", panel=_TEXT)
     group_by: str | None = option(None, "Measure each value of this column apart too.", panel=_TEXT)
+    share: float = option(1.0, "Random share of the texts, by a hash of each.", panel=_TEXT)
+    max_words: int = option(0, "Leave out texts of more words; 0 for none.", panel=_TEXT)
+    merge_types: bool = option(False, "Count ##ing or Ġing and ing as one token type.", panel=_TEXT)
     special_tokens: str = option("keep", "keep or drop tokens that the tokenizer adds.", panel=_TEXT)
     max_length: int | None = option(
         None, "Tokens at which texts are cut.", panel=_TEXT, type=int, shown="512 or the model's"
@@ -66,6 +71,7 @@ class Input:
         panel=_WHAT,
         shown="rows are tokens",
     )
+    maps: str = option("places", "Rows of a convolution's map: its places, or whole maps.", panel=_WHAT)
     layers: Any = option("all", "all, or e.g. 0,6,-1 or L.before_norm.", panel=_WHAT)
     precision: str | None = option(
         None,
@@ -79,6 +85,7 @@ class Input:
     bad_files: str = option("stop", "stop at a file of vectors that cannot be read, or skip it.", panel=_RUN)
     token_weights: TokenWeights | str | Path | None = None
     in_order: bool = False
+    seed: int = 0
 
     def open(self) -> Source:
         """Open the source of rows; what the model reads is opened before the model, which takes longer."""
@@ -126,13 +133,20 @@ class Input:
             bad_files=self.bad_files,
         )
 
-    def _open_texts(self) -> Source:
+    def open_corpus(self) -> Corpus:
+        """Open the texts, without those that are left out."""
         from isotrope.sources.corpora.corpus import open_corpus
+        from isotrope.sources.corpora.selection import TextSelection, select_texts
 
+        selection = TextSelection(share=self.share, seed=self.seed, max_words=self.max_words)
+        corpus = open_corpus(self.text, column=self.column, split=self.split, group_by=self.group_by, unit=self.unit)
+        return select_texts(corpus, selection)
+
+    def _open_texts(self) -> Source:
+        if self.maps != "places":
+            raise InputError("text has no maps; leave maps out.")
         try:
-            corpus = open_corpus(
-                self.text, column=self.column, split=self.split, group_by=self.group_by, unit=self.unit
-            )
+            corpus = self.open_corpus()
         except InputError as error:
             from isotrope.sources.media.corpus import kind_of
             from isotrope.sources.models.modality import WORDS
@@ -155,6 +169,7 @@ class Input:
             media,
             layers=self.layers,
             pooling=self.pooling,
+            maps=self.maps,
             special_tokens=self.special_tokens,
             batch_size=self.batch_size or 8,
             in_order=self.in_order,
@@ -191,9 +206,8 @@ class Input:
 
         if self.layers != ENCODED:
             return self.over(corpus, loaded)
-        for name in ("pooling", "token_weights", "hooks"):
-            if getattr(self, name) is not None:
-                raise InputError(f"the space {ENCODED!r} is what the model makes itself; leave {name} out.")
+        for name in find_changes(self, ("pooling", "token_weights", "hooks", "merge_types")):
+            raise InputError(f"the space {ENCODED!r} is what the model makes itself; leave {name} out.")
         return EncodedSource(loaded, corpus, batch_size=self.batch_size or 32)
 
     def over(self, corpus: Corpus, loaded: Loaded) -> TextSource:
@@ -212,4 +226,5 @@ class Input:
             batch_size=self.batch_size or 32,
             max_length=self.max_length,
             in_order=self.in_order,
+            merge_types=self.merge_types,
         )

@@ -337,3 +337,56 @@ def test_van_which_transformers_dropped_comes_with_its_own_code(
 def test_an_image_model_refuses_to_read_text(model: Callable[[str], Path]) -> None:
     with pytest.raises(InputError, match=r"reads images and got text; give it images"):
         load(model("vit"))
+
+
+@pytest.mark.parametrize("name", ["resnet", "convnext", "efficientnet"])
+def test_whole_maps_are_one_row_for_each_image(name: str, model: Callable[[str], Path], pictures: Path) -> None:
+    """All numbers of a map in a row; the mean cosine is that of the maps themselves, whatever the order."""
+    paths = sorted(pictures.rglob("*.png"))
+    places = rows_of(Input(model=str(model(name)), text=[str(p) for p in paths], in_order=True).open())
+    whole = rows_of(Input(model=str(model(name)), text=[str(p) for p in paths], in_order=True, maps="whole").open())
+    assert whole.keys() == places.keys()
+    for layer, (count, width) in enumerate(IMAGES[name][2]):
+        assert whole[layer][0].shape == (COUNT, count * width)
+        by_image = places[layer][0].reshape(COUNT, count * width)
+        np.testing.assert_allclose(np.sort(whole[layer][0]), np.sort(by_image), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(whole[layer][0] @ whole[layer][0].T, by_image @ by_image.T, rtol=1e-4)
+
+
+def test_whole_maps_leave_sequences_as_they_are(model: Callable[[str], Path], pictures: Path) -> None:
+    shapes = [
+        {layer: found[0].shape for layer, found in rows_of(source).items()}
+        for source in (
+            Input(model=str(model("vit")), text=str(pictures), maps=maps).open() for maps in ("places", "whole")
+        )
+    ]
+    assert shapes[0] == shapes[1]
+
+
+def test_what_whole_maps_are_refused_for(model: Callable[[str], Path], pictures: Path, tmp_path: Path) -> None:
+    network = load(model("resnet"), device="cpu", modality="image").model
+
+    def prepare(image: Any) -> Any:
+        import torch
+
+        return torch.from_numpy(np.asarray(image, dtype=np.float32).transpose(2, 0, 1)[None] / 255)
+
+    loaded = Loaded(network, None, "mine", modality="image", processor=prepare)
+    for i, size in enumerate(((32, 32), (40, 32))):
+        picture(i, size).save(tmp_path / f"{i}.png")
+    reading: dict[str, Any] = {"model": loaded, "text": str(tmp_path), "hooks": "encoder.stages.*"}
+    list(Input(**reading).open().batches())
+    with pytest.raises(InputError, match=r"whole maps can be compared for images of one size only"):
+        list(Input(**reading, maps="whole").open().batches())
+    with pytest.raises(InputError, match=r"the rows of maps of a model of images are places or whole, not 'parts'"):
+        Input(model=str(model("resnet")), text=str(pictures), maps="parts").open()
+    with pytest.raises(InputError, match=r"text has no maps; leave maps out"):
+        Input(text=["one text"], maps="whole").open()
+    with pytest.raises(InputError, match=r"vectors have no use for maps"):
+        Input(vectors=np.ones((3, 2)), maps="whole").open()
+
+
+def test_maps_that_are_too_wide(model: Callable[[str], Path], pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isotrope.sources.media.source._WIDEST", 100)
+    with pytest.raises(InputError, match=r"have up to 512 numbers, and rows have at most 100; name layers"):
+        Input(model=str(model("resnet")), text=str(pictures), maps="whole").open()

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import isotrope
 from isotrope.sources.models.load import Loaded
+from isotrope.studies.anisotropy.class_claims import judge_classes
+from isotrope.studies.model_class import find_class, is_trained
 from testkit.models import package_file
 from testkit.paths import SHARED_DATA
 
@@ -98,6 +101,14 @@ def keep(name: str, findings: Any) -> dict[str, list[Any]]:
     return by
 
 
+def judge(model: str, kind: str, by: dict[str, list[Any]]) -> list[str]:
+    """The outcomes of the claims on the class of a model."""
+    low, high = zip(*by["mean_cosine_interval"], strict=True)
+    facts = {"model": model, "class": kind, "family": model.lower(), "trained": True}
+    frame = pd.DataFrame({"layer": by["layers"], "mean_cosine": by["mean_cosine"], "low": low, "high": high})
+    return [claim.outcome for claim in judge_classes(frame.assign(**facts))]
+
+
 def test_whisper_tiny_over_spoken_digits(tmp_path: Path) -> None:
     pytest.importorskip("soundfile", reason="needs isotrope[audio]")
     folder = whisper_tiny(tmp_path)
@@ -107,6 +118,7 @@ def test_whisper_tiny_over_spoken_digits(tmp_path: Path) -> None:
     by = keep("whisper", findings)
     assert by["layers"] == [*(f"encoder.{i}" for i in range(5)), *(f"decoder.{i}" for i in range(5))]
     assert findings.counts["sounds"] == 150
+    assert judge("whisper-tiny", "speech", by) == ["agrees"]
     # The paper: every layer of a speech model is above 0.2. So is every layer here, with its interval.
     assert min(low for low, _ in by["mean_cosine_interval"]) > 0.2
 
@@ -143,5 +155,7 @@ def test_efficientnet_lite0_over_photographs() -> None:
     by = keep("efficientnet", findings)
     assert findings.counts["images"] == 50
     assert len(by["layers"]) == 1 + len(network._blocks) + 1
+    assert (find_class(loaded), is_trained(network)) == ("convolution", True)
+    assert judge("EfficientNet-Lite0", "convolution", by) == ["agrees"]
     # The paper: convolutions are near isotropic. So is every layer here.
     assert max(high for _, high in by["mean_cosine_interval"]) < 0.2

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from isotrope.sources.batch import Batch, Rows
-from isotrope.sources.text.words import WordSource
+from isotrope.sources.text.words import WordSource, continuing
 
 NAMES = ["[CLS]", "[SEP]", "un", "##know", "##n", "cat", "."]
 
@@ -26,6 +26,10 @@ class Source:
     """Two texts: "unknown cat." and "cat un"."""
 
     layers, width, unit, total = (0, 1), 3, "texts", 2
+
+    def describe(self) -> dict[str, Any]:
+        return {"rows_are": "tokens of Tokenizer"}
+
     loaded = type("Loaded", (), {"tokenizer": Tokenizer()})
     token = np.array([0, 2, 3, 4, 5, 6, 1, 0, 5, 2, 1])
     values = torch.from_numpy(np.random.default_rng(0).normal(size=(2, 11, 3)))
@@ -53,3 +57,11 @@ def test_words_are_the_means_of_their_tokens() -> None:
     assert types[1] == types[3]
     assert len(set(types.tolist())) == 4
     assert source.token_names(types) == ["un ##know ##n", "cat", ".", "cat", "un"]
+    assert source.describe() == {"rows_are": "words, means of tokens of Tokenizer"}
+
+
+def test_a_few_tokens_with_other_marks_decide_nothing() -> None:
+    """Vocabularies of web texts hold `####` beside `Ġ`."""
+    names = ["Ġun", "known", "####", ".", "Ġcat", "Ġdog"]
+    assert continuing(names).tolist() == [False, True, False, False, False, False]
+    assert continuing(["un", "##known", ".", "##", "Ġ"]).tolist() == [False, True, False, False, False]

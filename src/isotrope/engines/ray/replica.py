@@ -71,11 +71,9 @@ class Replica:
         if self._source is None or self._which != given.which:
             import ray
 
-            from isotrope.sources.corpora.corpus import open_corpus
-
             reading: Input = ray.get(given.reading)
             loaded = None if self._source is None else self._source.loaded
-            source = reading.open() if loaded is None else reading.rows_over(open_corpus(reading.text), loaded)
+            source = reading.open() if loaded is None else reading.rows_over(reading.open_corpus(), loaded)
             if given.identity not in (None, find_identity(source)):
                 self._source = None  # whoever asks again may find it as it was
                 raise InputError(

@@ -23,14 +23,22 @@ class Flat(NamedTuple):
     grid: tuple[int, int] | None = None
 
 
-def flatten(state: Any, image: tuple[int, int] | None = None) -> Flat:
+#: The readings of "convolution maps are flattened": the rows are the places of a map, or the whole maps.
+MAPS = ("places", "whole")
+
+
+def flatten(state: Any, image: tuple[int, int] | None = None, maps: str = "places") -> Flat:
     """Rows of a state: (b, t, d) as it is, (b, d) as one row, a map (b, d, h, w) or (b, h, w, d) place by place.
 
-    image: height and width of what the model was given, whose proportions tell a map with its channels last.
+    Args:
+        state: A hidden state.
+        image: Height and width of what the model was given, whose proportions tell a map with its channels last.
+        maps: "places", or "whole" for a map as one row of all its numbers.
 
-    >>> x = np.arange(48.0).reshape(1, 4, 4, 3)
-    >>> flatten(x).rows.shape, flatten(x).grid, flatten(x, (32, 32)).rows.shape
-    ((1, 12, 4), (4, 3), (1, 16, 3))
+    Examples:
+        >>> x = np.arange(48.0).reshape(1, 4, 4, 3)
+        >>> flatten(x).rows.shape, flatten(x).grid, flatten(x, (32, 32)).rows.shape, flatten(x, maps="whole").rows.shape
+        ((1, 12, 4), (4, 3), (1, 16, 3), (1, 1, 48))
     """
     if state.ndim == 2:
         return Flat(state[:, None, :])
@@ -40,6 +48,8 @@ def flatten(state: Any, image: tuple[int, int] | None = None) -> Flat:
         shape = tuple(state.shape)
         raise InputError(f"a layer of shape {shape} is neither a sequence nor a map; leave it out with --layers.")
     b, first, middle, last = state.shape
+    if maps == "whole":
+        return Flat(state.reshape(b, 1, first * middle * last))
     if image is not None and _fits(first, middle, image) and not _fits(middle, last, image):
         return Flat(state.reshape(b, first * middle, last), (first, middle))
     return Flat(state.reshape(b, first, middle * last).swapaxes(1, 2), (middle, last))

@@ -16,7 +16,7 @@ from isotrope.sources.batch import Batch
 from isotrope.sources.media import audio, images
 from isotrope.sources.media.clips import Clip, group_by_shape
 from isotrope.sources.media.corpus import Item, Media
-from isotrope.sources.media.feature_maps import Flat, find_places, flatten, name_places
+from isotrope.sources.media.feature_maps import MAPS, Flat, find_places, flatten, name_places
 from isotrope.sources.media.speech import MOST, Heard, listen
 from isotrope.sources.models.hidden_states import find_final_norm, record_input, run_model
 from isotrope.sources.models.load import Loaded
@@ -39,6 +39,9 @@ _ROWS = {
 
 _ONE = {"image": "image", "audio": "window of sound"}
 
+#: The widest row of a whole map: statistics take memory that grows with the square of the width.
+_WIDEST = 16_384
+
 #: Tokens that a decoder hears while its layers are looked at.
 _PROBE = 2
 
@@ -53,6 +56,7 @@ class MediaSource(ModelSource):
         media: The images or sounds.
         layers: As for `TextSource`.
         pooling: As for `TextSource`.
+        maps: What the rows of a convolution's map are: its "places", or the "whole" map as one row for each image.
         special_tokens: "keep" or "drop" rows that are no patch, such as [CLS], and the start of what a decoder hears.
         batch_size: Images, or windows of sound, in a forward pass.
         in_order: Rows come in the order of what they are of; otherwise those of one shape go together: faster.
@@ -65,6 +69,7 @@ class MediaSource(ModelSource):
         *,
         layers: str | int | Sequence[int | str] = "all",
         pooling: str | None = None,
+        maps: str = "places",
         special_tokens: str = "keep",
         batch_size: int = 8,
         in_order: bool = False,
@@ -72,6 +77,10 @@ class MediaSource(ModelSource):
         super().__init__(
             loaded, media, pooling=pooling, special_tokens=special_tokens, batch_size=batch_size, in_order=in_order
         )
+        if maps not in MAPS or (maps == "whole" and loaded.modality != "image"):
+            allowed = " or ".join(MAPS) if loaded.modality == "image" else "places"
+            raise InputError(f"the rows of maps of a model of {WORDS[loaded.modality]} are {allowed}, not {maps!r}.")
+        self.maps = maps
         self._cursor = Cursor(lambda: iter(media))
         self.unit = _UNITS[loaded.modality]
         self._listens = loaded.modality == "audio" and loaded.encoder_decoder and loaded.hooks is None
@@ -79,8 +88,9 @@ class MediaSource(ModelSource):
         if first is None:
             what = WORDS[loaded.modality]
             raise InputError(f"none of the {what} in {media.name} can be used: broken, or silent; give others.")
+        self._first_shape = first.shape
         encoder, decoder, _ = self._compute_states([first], most=_PROBE)
-        states = [flatten(state, self._image(first)) for state in (*encoder, *decoder)]
+        states = [flatten(state, self._image(first), maps) for state in (*encoder, *decoder)]
         self._encoder = len(encoder)
         self._choose_layers(layers, len(encoder), len(decoder))
         if mixes := [choice for choice in self.choices if len(choice.states) > 1]:
@@ -89,6 +99,11 @@ class MediaSource(ModelSource):
         if any(choice.before_norm for choice in self.choices):
             self._norm = find_final_norm(loaded, lambda: self._compute_states([first], most=_PROBE)[:2])
         self.width = max(states[i].rows.shape[2] for choice in self.choices for i in choice.states)
+        if maps == "whole" and self.width > _WIDEST:
+            raise InputError(
+                f"whole maps of {loaded.name} have up to {self.width:,} numbers, and rows have at most {_WIDEST:,}; "
+                "name layers of smaller maps with --layers, or leave maps out."
+            )
         shapes = [(i >= self._encoder, state.rows.shape[1], state.grid) for i, state in enumerate(states)]
         self._group_layers(lambda choice: shapes[choice.states[0]])
 
@@ -138,6 +153,8 @@ class MediaSource(ModelSource):
         return int(height), int(width)
 
     def _run(self, items: list[Clip], counts: Mapping[str, int]) -> Iterator[Batch]:
+        if self.maps == "whole" and items[0].shape != self._first_shape:
+            raise InputError("whole maps can be compared for images of one size only; resize them, or leave maps out.")
         with record_input(self._norm) as before:
             encoder, decoder, heard = self._compute_states(items)
         states = dict(enumerate((*encoder, *decoder)))
@@ -146,7 +163,7 @@ class MediaSource(ModelSource):
             hidden: dict[Layer, Flat] = {}
             for choice in choices:
                 state = before[-1] if choice.before_norm else states[choice.states[0]]
-                hidden[choice.label] = flatten(state, self._image(items[0]))
+                hidden[choice.label] = flatten(state, self._image(items[0]), self.maps)
             tokens = self._describe_tokens(choices[0], next(iter(hidden.values())), items, heard)
             rows = {label: found.rows for label, found in hidden.items()}
             lengths = sorted({found.shape[1] for found in rows.values()})
@@ -187,4 +204,5 @@ class MediaSource(ModelSource):
         """Plain data for provenance."""
         modality = self.loaded.modality
         rows_are = f"one for each {_ONE[modality]}" if self.pooling else _ROWS[modality]
-        return super().describe() | {"rows_are": rows_are}
+        whole = {"maps": self.maps} if self.maps != "places" else {}
+        return super().describe() | {"rows_are": rows_are} | whole

@@ -218,6 +218,20 @@ def widen(rows: Any) -> Any:
     return rows if rows.element_size() >= 4 else rows.float()
 
 
+def average_states(states: Mapping[int, Any], wanted: tuple[int, ...]) -> Any:
+    """One state, or the average of several."""
+    if len(wanted) == 1:
+        return states[wanted[0]]
+    return sum(widen(states[i]) for i in wanted) / len(wanted)
+
+
+def stack_states(states: Mapping[int, Any], wanted: tuple[int, ...]) -> Any:
+    """Several states side by side, (b, layers, t, d)."""
+    import torch
+
+    return torch.stack([states[i] for i in wanted], dim=1)
+
+
 def _number_groups(items: list[Any], lengths: NDArray[Any]) -> Groups | None:
     """The groups of the rows of items, of which each has so many rows; None where they have no groups."""
     if not items or items[0].group is None:

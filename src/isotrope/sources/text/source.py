@@ -17,10 +17,20 @@ from isotrope.sources.corpora.corpus import Corpus, Text
 from isotrope.sources.models.hidden_states import compute_hidden_states, find_final_norm, record_input, shift_right
 from isotrope.sources.models.load import Loaded
 from isotrope.sources.source import MOST, Cursor
-from isotrope.sources.text.model_source import KnownTokens, ModelSource, widen
+from isotrope.sources.text.model_source import KnownTokens, ModelSource, average_states, stack_states
 from isotrope.sources.text.pooling import mean
 from isotrope.sources.text.token_weights import TokenWeights
-from isotrope.sources.text.tokenize import EncodedText, encode, fill_rows, pad_texts, resolve_max_length, tokenize_first
+from isotrope.sources.text.tokenize import (
+    EncodedText,
+    count_tokens_per_row,
+    encode,
+    fill_rows,
+    merge_mask,
+    pad_texts,
+    resolve_max_length,
+    tokenize_first,
+)
+from isotrope.sources.text.type_merging import TypeMerging
 
 #: Texts that are sorted by length together, in batches: less padding, and still constant memory. A shard is a part.
 _BATCHES_SORTED_TOGETHER = MOST
@@ -46,6 +56,7 @@ class TextSource(ModelSource):
         batch_size: Texts in a forward pass.
         max_length: Tokens at which texts are cut, by default 512 or what the model takes.
         in_order: Rows come in the order of their texts; otherwise texts of like length go together, which is faster.
+        merge_types: Whether parts of words and whole words are one type, see `type_merging.TypeMerging`.
     """
 
     unit = "texts"
@@ -62,6 +73,7 @@ class TextSource(ModelSource):
         batch_size: int = 32,
         max_length: int | None = None,
         in_order: bool = False,
+        merge_types: bool = False,
     ) -> None:
         super().__init__(
             loaded,
@@ -81,6 +93,9 @@ class TextSource(ModelSource):
         self.max_length = resolve_max_length(loaded, max_length)
         ids, mask = tokenize_first(loaded, corpus, self.max_length)
         self._spelled = ids.ndim > 2  # a token has several ids, those of its characters
+        if merge_types and self.pooling is not None:
+            raise InputError("rows of whole texts have no token types to merge; leave merge-types or the pooling out.")
+        self._merging = TypeMerging.of(loaded.tokenizer) if merge_types and not self._spelled else None
         encoder, decoder = compute_hidden_states(loaded, ids, mask)
         states = [*encoder, *decoder]
         self._choose_layers(layers, len(encoder), len(decoder))
@@ -196,7 +211,7 @@ class TextSource(ModelSource):
         states = {i: state for i, state in enumerate((*encoder, *decoder)) if i in self._asked}
         del encoder, decoder
         self._check_states(states, ids.shape[1])
-        join = _stack_states if self.pooling and self.pooling.least else _average_states
+        join = stack_states if self.pooling and self.pooling.least else average_states
         for choices in self._layouts:
             hidden = {c.label: before[-1] if c.before_norm else join(states, c.states) for c in choices}
             tokens = self._describe_tokens(choices[0], states, ids, special, mask)
@@ -222,7 +237,15 @@ class TextSource(ModelSource):
             return KnownTokens(None, ~whole, whole)
         if step > 1:
             return KnownTokens(None, ~merge_mask(mask & ~special, step), merge_mask(mask, step))
+        if self._merging is not None:
+            ids = self._merging.ids[ids]
         return KnownTokens(None if self._spelled else ids, special, mask)
+
+    def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
+        """The text of token types, without marks where types are merged; None where rows are pooled."""
+        if self._merging is None:
+            return super().token_names(tokens)
+        return [self._merging.names.get(int(token), str(token)) for token in tokens]
 
     def estimate_rows(self, *, rows: int, types: int, units: int) -> tuple[int, int]:
         """Estimate the rows and the token types of a layer from the tokens of the first texts."""
@@ -241,6 +264,7 @@ class TextSource(ModelSource):
         if self.pooling is not None:
             return f"one for each text ({self.pooling.name})"
         tokens = f"tokens of {type(self.loaded.tokenizer).__name__}"
+        tokens += ", parts of words and whole words as one type" if self._merging is not None else ""
         odd = [self._names[i] for i, step in sorted(self._tokens_per_row.items()) if step != 1]
         if self._spelled:
             return f"{tokens}, spelled in characters, so that they have no token types"
@@ -263,35 +287,3 @@ def _count(encoded: list[EncodedText], without: int) -> dict[str, int]:
         counts["truncated_texts"] = sum(e.cut > 0 for e in encoded)
         counts["truncated_tokens"] = sum(e.cut for e in encoded)
     return counts | ({"texts_without_tokens": without} if without else {})
-
-
-def _average_states(states: Mapping[int, Any], wanted: tuple[int, ...]) -> Any:
-    """One state, or the average of several."""
-    if len(wanted) == 1:
-        return states[wanted[0]]
-    return sum(widen(states[i]) for i in wanted) / len(wanted)
-
-
-def _stack_states(states: Mapping[int, Any], wanted: tuple[int, ...]) -> Any:
-    """Several states side by side, (b, layers, t, d)."""
-    import torch
-
-    return torch.stack([states[i] for i in wanted], dim=1)
-
-
-def count_tokens_per_row(tokens: int, rows: int) -> int | None:
-    """Tokens to a row, None where that is no whole number.
-
-    >>> [count_tokens_per_row(16, rows) for rows in (16, 4, 5, 32)]
-    [1, 4, None, None]
-    """
-    return tokens // rows if 0 < rows <= tokens and tokens % rows == 0 else None
-
-
-def merge_mask(mask: NDArray[np.bool_], step: int) -> NDArray[np.bool_]:
-    """A mask (b, t) of rows that stand for several tokens each, (b, t / step): true where any of them is.
-
-    >>> merge_mask(np.array([[True, True, True, False, False, False]]), 2).tolist()
-    [[True, True, False]]
-    """
-    return np.asarray(mask.reshape(len(mask), -1, step).any(axis=2))

@@ -97,3 +97,21 @@ def fill_rows(parts: list[NDArray[Any]], shape: tuple[int, ...], fill: Any) -> N
     for row, part in zip(out, parts, strict=True):
         row[: len(part)] = part
     return out
+
+
+def count_tokens_per_row(tokens: int, rows: int) -> int | None:
+    """Tokens to a row, None where that is no whole number.
+
+    >>> [count_tokens_per_row(16, rows) for rows in (16, 4, 5, 32)]
+    [1, 4, None, None]
+    """
+    return tokens // rows if 0 < rows <= tokens and tokens % rows == 0 else None
+
+
+def merge_mask(mask: NDArray[np.bool_], step: int) -> NDArray[np.bool_]:
+    """A mask (b, t) of rows that stand for several tokens each, (b, t / step): true where any of them is.
+
+    >>> merge_mask(np.array([[True, True, True, False, False, False]]), 2).tolist()
+    [[True, True, False]]
+    """
+    return np.asarray(mask.reshape(len(mask), -1, step).any(axis=2))

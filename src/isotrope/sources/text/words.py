@@ -12,9 +12,7 @@ from scipy import sparse
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.source import Source
 from isotrope.sources.text.source import TextSource
-
-#: Marks of tokens that continue a word, and of those that begin one, by the habits of tokenizers.
-_CONTINUES, _BEGINS = "##", ("Ġ", "▁")
+from isotrope.sources.text.type_merging import CONTINUES, find_mark
 
 #: An odd constant whose multiples spread over 64 bits (Knuth 1997, 6.4).
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -87,7 +85,8 @@ class WordSource(Source):
 
     def describe(self) -> dict[str, Any]:
         """Plain data for provenance."""
-        return self.source.describe() | {"rows": "words"}
+        facts = self.source.describe()
+        return facts | {"rows_are": f"words, means of {facts['rows_are']}"}
 
 
 def continuing(names: list[str]) -> NDArray[np.bool_]:
@@ -98,8 +97,9 @@ def continuing(names: list[str]) -> NDArray[np.bool_]:
     >>> continuing(["Ġun", "known", "."]).tolist()
     [False, True, False]
     """
-    if any(name.startswith(_CONTINUES) and len(name) > len(_CONTINUES) for name in names):
-        return np.array([name.startswith(_CONTINUES) for name in names])
-    if any(name.startswith(_BEGINS) for name in names):
-        return np.array([not name.startswith(_BEGINS) and name[:1].isalnum() for name in names])
-    return np.zeros(len(names), dtype=bool)
+    mark = find_mark(names)
+    if mark is None:
+        return np.zeros(len(names), dtype=bool)
+    if mark == CONTINUES:
+        return np.array([name.startswith(mark) and name != mark for name in names])
+    return np.array([not name.startswith(mark) and name[:1].isalnum() for name in names])
