@@ -59,7 +59,7 @@ def test_training_prints_one_json_document_and_fills_the_folder(isotrope: Comman
     pytest.importorskip("transformers")
     model = save_model(tmp_path / "bert", "bert")
     (tmp_path / "data" / "cola").mkdir(parents=True)
-    for split, count in (("train", 20), ("validation", 8)):
+    for split, count in (("train", 20), ("validation", 8), ("test", 5)):
         with (tmp_path / "data" / "cola" / f"{split}.tsv").open("w", newline="") as file:
             rows = csv.writer(file, delimiter="\t")
             rows.writerows([["sentence", "label"], *([text, i % 2] for i, text in enumerate(texts(count, longest=6)))])
@@ -75,6 +75,13 @@ def test_training_prints_one_json_document_and_fills_the_folder(isotrope: Comman
     again = isotrope(*asked, "--resume")
     assert again.code == 0, again.err
     assert "Results: run/" in again.out
+    changed = ("--recipe", "run-glue", "--softdecay-form", "paper", "--predictions", "predicted")
+    other = isotrope(*asked[:-1], "other", *changed)
+    assert other.code == 0, other.err
+    assert "last epoch." in other.out
+    assert "Predictions of the test rows: predicted/" in other.out
+    lines = Path("predicted/softdecay.alpha=-0.5.seed=0/CoLA.tsv").read_text().splitlines()
+    assert (lines[0], len(lines)) == ("index\tprediction", 6)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +94,8 @@ def test_training_prints_one_json_document_and_fills_the_folder(isotrope: Comman
         (["--tasks", "wnli"], "no task 'wnli'"),
         (["--data", "nosuch"], "nosuch"),
         (["--batch-size", "0"], "batch size is 0"),
+        (["--recipe", "glue"], "no recipe 'glue'"),
+        (["--softdecay-form", "papr"], "no form 'papr'"),
     ],
 )
 def test_what_cannot_be_followed_is_refused(isotrope: Command, options: list[str], words: str) -> None:

@@ -12,13 +12,16 @@ import torch
 
 from isotrope import nn
 from isotrope.errors import InputError
-from isotrope.finetuning.encoder_pretraining import _make_tension_batches, pretrain_encoder
+from isotrope.finetuning.encoder_pretraining import _make_batches, _make_tension_batches, pretrain_encoder
 from isotrope.finetuning.loop import EncodedRows, Optimizer, draw_batches, fine_tune, predict
 from isotrope.finetuning.settings import Training
 from isotrope.finetuning.task_training import add_head, split_rows
 from isotrope.finetuning.tasks import TASKS, TaskRows
-from isotrope.finetuning.token_spectra import compute_spectra
+from isotrope.finetuning.token_spectra import _compute_reach_interval, compute_spectra
+from isotrope.sources.batch import Rows
 from isotrope.sources.models.load import Loaded, load
+from isotrope.statistics import SequenceSpectra
+from testkit.models import save_model
 
 
 @pytest.fixture(scope="module")
@@ -114,12 +117,12 @@ def test_a_head_keeps_the_weights_below(loaded: Loaded) -> None:
 
 
 def test_rows_are_split_once_for_a_seed() -> None:
-    found = split_rows(100, 50, np.random.default_rng(1))
+    found = split_rows(100, Training(train_rows=50), np.random.default_rng(1))
     assert (len(found.train), len(found.held_out)) == (45, 5)
     assert len({*found.train, *found.held_out}) == 50
-    assert found == split_rows(100, 50, np.random.default_rng(1))
-    assert found != split_rows(100, 50, np.random.default_rng(2))
-    assert len(split_rows(200_000, None, np.random.default_rng(0)).held_out) == 1000
+    assert found == split_rows(100, Training(train_rows=50), np.random.default_rng(1))
+    assert found != split_rows(100, Training(train_rows=50), np.random.default_rng(2))
+    assert len(split_rows(200_000, Training(), np.random.default_rng(0)).held_out) == 1000
 
 
 def test_pairs_of_contrastive_tension_batches() -> None:
@@ -138,6 +141,7 @@ def test_simcse_draws_a_sentence_to_itself_and_from_others(loaded: Loaded) -> No
     from testkit.models import texts
 
     sentences = list(dict.fromkeys(texts(60, longest=8)))
+    rows = TaskRows.of_sentences(sentences)
 
     def encode(rows: Any) -> EncodedRows:
         found = loaded.tokenizer([text for (text,) in rows])
@@ -159,7 +163,43 @@ def test_simcse_draws_a_sentence_to_itself_and_from_others(loaded: Loaded) -> No
     training = Training(batch_size=16, learning_rate=3e-3)
     for seed in range(4):
         rng = np.random.default_rng(seed)
-        pretrain_encoder("simcse", network, encode, sentences, None, training, rng, lambda *_: None)
+        pretrain_encoder("simcse", network, encode, rows, training, rng, lambda *_: None)
+    assert apart(network) > before + 0.05
+
+
+def test_supervised_simcse_draws_a_premise_to_what_follows_from_it(loaded: Loaded) -> None:
+    """Each triplet is in one batch, and afterwards a premise is nearer to its entailment than to its contradiction."""
+    pytest.importorskip("sentence_transformers")
+    triplets = [(f"the {a}", f"a {a}", f"near {a}") for a in ("cat", "mat", "dogs", "hills", "water")]
+    rows = TaskRows(triplets, [math.nan] * len(triplets))
+
+    def encode(texts: Any) -> EncodedRows:
+        found = loaded.tokenizer([text for (text,) in texts])
+        return EncodedRows([{"input_ids": i, "attention_mask": [1] * len(i)} for i in found["input_ids"]], 0, "cpu")
+
+    sides = [encode([(triplet[side],) for triplet in triplets]) for side in range(3)]
+    seen = []
+    for features, labels in _make_batches("simcse-nli", sides, rows.labels, 2, np.random.default_rng(0)):
+        assert (len(features), labels) == (3, None)
+        seen += [
+            tuple(tuple(side["input_ids"][i].tolist()) for side in features)
+            for i in range(len(features[0]["input_ids"]))
+        ]
+    expected = [tuple(tuple(side.features[i]["input_ids"]) for side in sides) for i in range(5)]
+    assert sorted(seen) == sorted(expected)
+
+    def apart(network: Any) -> float:
+        network.eval()
+        with torch.no_grad():
+            means = [network(**side.batch(range(5))).last_hidden_state.mean(1) for side in sides]
+        near, far = (torch.nn.functional.cosine_similarity(means[0], other).mean() for other in means[1:])
+        return float(near - far)
+
+    torch.manual_seed(0)
+    network = add_head(loaded, TASKS["cola"]).base_model
+    before = apart(network)
+    training = Training(batch_size=5, learning_rate=3e-3, pretraining_epochs=40)
+    pretrain_encoder("simcse-nli", network, encode, rows, training, np.random.default_rng(0), lambda *_: None)
     assert apart(network) > before + 0.05
 
 
@@ -178,7 +218,6 @@ def test_s_bert_learns_from_labelled_pairs(loaded: Loaded) -> None:
         "sbert",
         network,
         encode,
-        [],
         pairs,
         Training(batch_size=2),
         np.random.default_rng(0),
@@ -207,3 +246,44 @@ def test_spectra_are_those_of_numpy(loaded: Loaded) -> None:
     assert found["out of softdecay"]["median"] > found["into softdecay"]["median"]
     assert len(found["last"]["cdf"]) == 51
     assert not layer._forward_hooks
+
+
+@pytest.mark.parametrize("family", ["bert", "albert", "distilbert"])
+def test_spectra_of_all_layers_are_those_of_numpy(tmp_path: Path, family: str) -> None:
+    """Curves and ΔL of each hidden state before and after a SoftDecay layer, each sequence decomposed by itself."""
+    loaded = load(save_model(tmp_path / family, family), device="cpu")
+    torch.manual_seed(0)
+    model = add_head(loaded, TASKS["rte"])
+    rows = encoded([6, 9, 4, 12])
+    for layer in (None, nn.attach(model, -0.7)):
+        found = compute_spectra(model.base_model, rows, 3, layer)["last"]
+        assert len(found["layers"]) == 4  # embeddings and three blocks
+        curves: list[list[Any]] = [[] for _ in found["layers"]]
+        model.eval()
+        for one in rows.features:
+            with torch.inference_mode():
+                states = model.base_model(**EncodedRows([one], 0, "cpu").batch([0]), output_hidden_states=True)
+            for curve, state in zip(curves, states.hidden_states, strict=True):
+                values = np.linalg.svd(state[0].double().numpy(), compute_uv=False)
+                curve.append(values / values[0])
+        for described, spectra in zip(found["layers"], curves, strict=True):
+            fine = np.linspace(0, 1, 1001)
+            share = np.mean([(values[:, None] <= fine + 1e-6).mean(0) for values in spectra], axis=0)
+            np.testing.assert_allclose(described["cdf"], share[::20], atol=1e-5)
+            assert described["reach"] == pytest.approx(fine[np.argmax(share >= 0.8)], abs=2e-3)
+            assert described["reach_low"] <= described["reach"] <= described["reach_high"]
+        assert found["reach"] == pytest.approx(found["layers"][-1]["reach"], abs=1e-6)
+
+
+def test_the_interval_of_the_reach_is_over_sequences() -> None:
+    """The widths of intervals shrink with the root of the number of sequences, and few have none."""
+
+    def spectra(count: int) -> SequenceSpectra:
+        rng = np.random.default_rng(0)
+        values = rng.standard_normal((count * 8, 8)) * np.repeat(rng.uniform(0.2, 5, (count, 8)), 8, axis=0)
+        return SequenceSpectra.of_rows(values, Rows(np.repeat(np.arange(count, dtype=np.uint64), 8)))
+
+    low, high = _compute_reach_interval(spectra(25))
+    narrow_low, narrow_high = _compute_reach_interval(spectra(400))
+    assert (narrow_high - narrow_low) == pytest.approx((high - low) / 4, rel=0.5)
+    assert _compute_reach_interval(spectra(1)) == (None, None)

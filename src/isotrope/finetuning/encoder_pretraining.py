@@ -1,8 +1,9 @@
-"""Pretraining of an encoder as a sentence encoder: one epoch with a loss of sentence-transformers, before fine-tuning.
+"""Pretraining of an encoder as a sentence encoder with a loss of sentence-transformers, before fine-tuning.
 
 S-BERT (Reimers and Gurevych 2019): labelled pairs of natural-language inference in a siamese network. BERT-CT (Carlsson
 et al. 2021): two copies of the encoder agree on a sentence and differ on seven others. SimCSE (Gao et al. 2021): a
-sentence and itself with other dropout, against the other sentences of the batch.
+sentence and itself with other dropout, against the other sentences of the batch; supervised, a sentence and one that
+follows from it, against the others of the batch and sentences that contradict them.
 """
 
 from __future__ import annotations
@@ -48,8 +49,7 @@ def pretrain_encoder(
     name: str,
     network: Any,
     encode: Encode,
-    sentences: Sequence[str],
-    pairs: TaskRows | None,
+    rows: TaskRows,
     training: Training,
     rng: np.random.Generator,
     progress: Tell,
@@ -57,11 +57,11 @@ def pretrain_encoder(
     """Train an encoder as a sentence encoder with mean pooling, in place.
 
     Args:
-        name: "sbert", "bert-ct" or "simcse".
+        name: "sbert", "bert-ct", "simcse" or "simcse-nli".
         network: encoder of transformers without a head.
         encode: tokenizes texts.
-        sentences: training data of "bert-ct" and "simcse".
-        pairs: training data of "sbert".
+        rows: training data: labelled pairs for "sbert"; triplets of a sentence, one that follows from it and one that
+            contradicts it for "simcse-nli"; sentences for the others, which use each of them once.
         training: hyperparameters.
         rng: random numbers of the batches.
         progress: called with the steps done and their total.
@@ -74,33 +74,35 @@ def pretrain_encoder(
         raise MissingExtra("sentence-transformers", "evaluate", f"the method {name}") from None
     width = int(network.config.hidden_size)
     encoder = SentenceTransformer(modules=[_Network(network), Pooling(width, "mean")], device=str(network.device))
-    size = training.batch_size
     if name == "sbert":
-        assert pairs is not None
-        loss = losses.SoftmaxLoss(encoder, width, num_labels=int(max(pairs.labels)) + 1)
-        batches, count = _make_labelled_batches(pairs, encode, size, rng), len(pairs)
+        loss = losses.SoftmaxLoss(encoder, width, num_labels=int(max(rows.labels)) + 1)
     else:
-        unique = list(dict.fromkeys(sentences))
-        if len(unique) < 2:
-            raise InputError(f"{name} learns from sentences that differ, got {len(unique)}; use more training rows.")
-        encoded, count = encode([(text,) for text in unique]), len(unique)
-        if name == "bert-ct":
-            loss, batches = losses.ContrastiveTensionLoss(encoder), _make_tension_batches(encoded, size, rng)
-        else:
-            loss, batches = losses.MultipleNegativesRankingLoss(encoder), _make_simcse_batches(encoded, size, rng)
-    total = math.ceil(count / size)
-    step = Optimizer(loss, training, total)
+        texts = list(dict.fromkeys(rows.texts))
+        if len(texts) < 2:
+            raise InputError(f"{name} learns from sentences that differ, got {len(texts)}; use more training rows.")
+        rows = TaskRows(texts, [0.0] * len(texts))
+        loss = (losses.ContrastiveTensionLoss if name == "bert-ct" else losses.MultipleNegativesRankingLoss)(encoder)
+    sides = [encode([(texts[side],) for texts in rows.texts]) for side in range(len(rows.texts[0]))]
+    step = Optimizer(loss, training, training.pretraining_epochs * math.ceil(len(rows) / training.batch_size))
     loss.train()
-    for features, labels in batches:
-        step(loss(features, labels))
-        progress(step.done, total)
+    for _ in range(training.pretraining_epochs):
+        for features, labels in _make_batches(name, sides, rows.labels, training.batch_size, rng):
+            step(loss(features, labels))
+            progress(step.done, step.total)
 
 
-def _make_labelled_batches(pairs: TaskRows, encode: Encode, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
-    sides = [encode([(texts[side],) for texts in pairs.texts]) for side in (0, 1)]
-    labels = torch.tensor(pairs.labels, dtype=torch.long)
-    for which in split_batches(rng.permutation(len(pairs)), size):
-        yield [side.batch(which) for side in sides], labels[which].to(sides[0].device)
+def _make_batches(
+    name: str, sides: Sequence[EncodedRows], labels: Sequence[float], size: int, rng: np.random.Generator
+) -> Iterator[_Batch]:
+    """The batches of an epoch: each row once."""
+    if name == "bert-ct":
+        yield from _make_tension_batches(sides[0], size, rng)
+        return
+    classes = torch.tensor(labels, dtype=torch.long, device=sides[0].device) if name == "sbert" else None
+    for which in split_batches(rng.permutation(len(sides[0])), size):
+        # A sentence of its own is put in twice, with other dropout.
+        features = [side.batch(which) for side in (sides if len(sides) > 1 else [*sides, *sides])]
+        yield features, None if classes is None else classes[which]
 
 
 def _make_tension_batches(encoded: EncodedRows, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
@@ -109,8 +111,3 @@ def _make_tension_batches(encoded: EncodedRows, size: int, rng: np.random.Genera
         others = (which + rng.integers(1, len(encoded), len(which))) % len(encoded)
         labels = torch.tensor(same, dtype=torch.float32, device=encoded.device)
         yield [encoded.batch(which), encoded.batch(np.where(same, which, others))], labels
-
-
-def _make_simcse_batches(encoded: EncodedRows, size: int, rng: np.random.Generator) -> Iterator[_Batch]:
-    for which in split_batches(rng.permutation(len(encoded)), size):
-        yield [encoded.batch(which), encoded.batch(which)], None

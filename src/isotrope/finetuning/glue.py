@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from isotrope.errors import InputError
+from isotrope.finetuning.leaderboard import name_prediction_file, write_predictions
 from isotrope.finetuning.result import TABLES, GlueEvaluation
 from isotrope.finetuning.runs import GlueRun, check_settings, prepare_folder, read_runs, write_run
 from isotrope.finetuning.settings import ALPHAS, Method, Training, parse_methods
-from isotrope.finetuning.tasks import TaskData, find_glue_folder, read_task, read_tasks
+from isotrope.finetuning.tasks import TaskData, TaskRows, find_glue_folder, read_task, read_tasks, read_test_rows
 from isotrope.pipeline import Progress
+from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.models.environment import check_packages
 from isotrope.sources.models.load import Loaded, load
 from isotrope.sources.models.onnx import check_has_weights
@@ -33,6 +37,7 @@ def evaluate_glue(
     methods: Sequence[str] = ("softdecay",),
     alphas: Sequence[float] = ALPHAS,
     softdecay_block: int = -1,
+    softdecay_form: str = Training.softdecay_form,
     seeds: int = 5,
     seed: int = 0,
     epochs: int = Training.epochs,
@@ -42,6 +47,10 @@ def evaluate_glue(
     max_length: int = Training.max_length,
     patience: int = Training.patience,
     train_rows: int | None = None,
+    recipe: str = Training.recipe,
+    pretraining_text: str | None = None,
+    pretraining_epochs: int = Training.pretraining_epochs,
+    predictions: str | Path | None = None,
     output: str | Path | None = None,
     resume: bool = False,
     revision: str | None = None,
@@ -60,8 +69,11 @@ def evaluate_glue(
         softdecay_block: the block that SoftDecay is attached to, −1 for the last.
         seeds: number of seeds.
         seed: the first seed.
-        epochs, batch_size, learning_rate, softdecay_learning_rate, max_length, patience, train_rows: hyperparameters,
-            see `isotrope.finetuning.settings.Training`.
+        epochs, batch_size, learning_rate, softdecay_learning_rate, max_length, patience, train_rows, recipe,
+            softdecay_form, pretraining_text, pretraining_epochs: hyperparameters, see
+            `isotrope.finetuning.settings.Training`.
+        predictions: a folder for predictions of each model for the test rows of the tasks, in the format of the
+            leaderboard of GLUE; None for none.
         output: a folder; each finished run is written to it at once.
         resume: continue the runs of the folder.
         revision, trust_remote_code, device: as for `isotrope.scan`.
@@ -82,6 +94,10 @@ def evaluate_glue(
         max_length=max_length,
         patience=patience,
         train_rows=train_rows,
+        recipe=recipe,
+        softdecay_form=softdecay_form,
+        pretraining_text=pretraining_text,
+        pretraining_epochs=pretraining_epochs,
     )
     if seeds < 1 or not 0 <= seed < 2**31 - seeds:
         raise InputError(f"got {seeds} seeds from {seed} on, expected at least one, and numbers below {2**31 - 1:,}.")
@@ -89,7 +105,10 @@ def evaluate_glue(
     report("reading the tasks", 0, None)
     found = read_tasks(tasks, data)
     pairs = _find_pairs(found, data) if any(method.first == "sbert" for method in parsed) else None
-    plan = _TrainingPlan(found, parsed, range(seed, seed + seeds), training, pairs)
+    tests = {} if predictions is None else {task.task.name: read_test_rows(task.task, data) for task in found}
+    target = None if predictions is None else Path(predictions)
+    sentences = _read_sentences(training.pretraining_text)
+    plan = _TrainingPlan(found, parsed, range(seed, seed + seeds), training, pairs, sentences, tests, target)
     folder = None if output is None else Path(output)
     with nullcontext() if folder is None else hold_lock(folder):
         earlier = [] if folder is None else prepare_folder(folder, resume=resume)
@@ -110,7 +129,7 @@ def evaluate_glue(
             "seeds": seeds,
             "data": str(data or ""),
         }
-        facts = describe_provenance(started, what | asdict(training), 0)
+        facts = describe_provenance(started, what | training.settings(), 0)
         if folder is not None:
             _write_tables(folder, GlueEvaluation.of(read_runs(folder), facts))
         names, labels = {task.task.name for task in found}, {method.name for method in parsed}
@@ -119,13 +138,20 @@ def evaluate_glue(
 
 @dataclass(frozen=True)
 class _TrainingPlan:
-    """What is trained: every task by every method with every seed. pairs: rows for the pretraining of S-BERT."""
+    """What is trained: every task by every method with every seed.
+
+    pairs: rows for the pretraining of S-BERT. sentences: those for BERT-CT and SimCSE, None for the task's own. tests:
+    the test rows that are predicted, by task and split. predictions: the folder of these predictions.
+    """
 
     tasks: Sequence[TaskData]
     methods: Sequence[Method]
     seeds: Sequence[int]
     training: Training
     pairs: TaskData | None
+    sentences: TaskRows | None
+    tests: Mapping[str, Mapping[str, TaskRows]]
+    predictions: Path | None
 
     def describe_settings(self, loaded: Loaded, data: TaskData) -> dict[str, Any]:
         """What must be the same for all runs of a task to be comparable."""
@@ -136,30 +162,50 @@ class _TrainingPlan:
             "revision": loaded.revision,
             "weights": loaded.files,
             "data": "-".join(part.checksum for part in parts),
-            **asdict(self.training),
+            **self.training.settings(),
             **({} if block == -1 else {"softdecay_block": block}),
         }
+
+    def select_first_rows(self, data: TaskData, method: Method) -> TaskRows | None:
+        """The rows for the pretraining as a sentence encoder; None for those of the task itself."""
+        if method.first == "sbert":
+            assert self.pairs is not None
+            return None if self.pairs.task == data.task else self.pairs.train
+        return self.sentences
+
+    def list_predictions(self, task: str, method: str, seed: int) -> dict[str, Path]:
+        """The files of the predictions of a model, by split."""
+        if self.predictions is None:
+            return {}
+        named = partial(name_prediction_file, self.predictions, task)
+        return {split: named(split, method, seed) for split in self.tests[task]}
 
 
 def _train_missing(
     plan: _TrainingPlan, loaded: Loaded, finished: Collection[tuple[str, str, int]], progress: Progress
 ) -> Iterator[GlueRun]:
-    """Train what is not finished yet. finished: task, method and seed of runs."""
+    """Train what is not finished yet, or has no predictions though they are wanted.
+
+    finished: task, method and seed of runs.
+    """
+    from isotrope.finetuning.loop import predict
     from isotrope.finetuning.task_training import compute_pretrained_spectrum, train
 
     pretrained: dict[str, Any] = {}
-    for seed in plan.seeds:
-        for data in plan.tasks:
-            for method in plan.methods:
-                task = data.task.name
-                if (task, method.name, seed) in finished:
-                    continue
-                if task not in pretrained:
-                    pretrained[task] = compute_pretrained_spectrum(loaded, data, plan.training)
-                stages = _name_stages(progress, f"{task}, {method.name}, seed {seed}")
-                run = train(loaded, data, method, seed, plan.training, plan.pairs, stages)
-                first = {"pairs": plan.pairs.task.name} if plan.pairs is not None and method.first == "sbert" else {}
-                yield replace(run, spectra={"pretrained": pretrained[task]} | run.spectra, settings=first)
+    for seed, data, method in product(plan.seeds, plan.tasks, plan.methods):
+        task = data.task.name
+        files = plan.list_predictions(task, method.name, seed)
+        if (task, method.name, seed) in finished and all(path.exists() for path in files.values()):
+            continue
+        if task not in pretrained:
+            pretrained[task] = compute_pretrained_spectrum(loaded, data, plan.training)
+        stages = _name_stages(progress, f"{task}, {method.name}, seed {seed}")
+        done = train(loaded, data, method, seed, plan.training, plan.select_first_rows(data, method), stages)
+        for split, path in files.items():
+            rows = done.encode(plan.tests[task][split].texts)
+            write_predictions(path, data.task, predict(done.model, rows, plan.training.batch_size))
+        first = {"pairs": plan.pairs.task.name} if plan.pairs is not None and method.first == "sbert" else {}
+        yield replace(done.run, spectra={"pretrained": pretrained[task]} | done.run.spectra, settings=first)
 
 
 def _name_stages(progress: Progress, run: str) -> Callable[[str], Callable[[int, int], None]]:
@@ -184,6 +230,11 @@ def _find_pairs(found: Sequence[TaskData], data: str | Path | None) -> TaskData:
         if folder is None or (folder / name).is_dir():
             return read_task(name, folder)
     raise InputError(f"S-BERT learns from the pairs of {' or '.join(_PAIR_TASKS)}, and {str(folder)!r} holds neither.")
+
+
+def _read_sentences(text: str | None) -> TaskRows | None:
+    """Read a text for the pretraining, each of its texts as a sentence; None for none."""
+    return None if text is None else TaskRows.of_sentences(each.text for each in open_corpus(text))
 
 
 def load_pretrained(model: str | Path | None, **options: Any) -> Loaded:

@@ -105,7 +105,7 @@ class Optimizer:
 
 @dataclass(frozen=True)
 class History:
-    """History of a training: loss and held-out score of each epoch, the best epoch (from 1), the number of steps."""
+    """History of a training: loss and held-out score of each epoch, the epoch kept (from 1), the number of steps."""
 
     losses: list[float]
     held_out: list[float]
@@ -118,12 +118,12 @@ def fine_tune(
     rows: EncodedRows,
     labels: Tensor,
     training: Training,
-    score_held_out: Callable[[], float],
+    score_held_out: Callable[[], float] | None,
     rng: np.random.Generator,
     progress: Tell,
     after_step: Callable[[int], None],
 ) -> History:
-    """Train a model with a head on rows, and restore the weights of the epoch with the best score.
+    """Train a model with a head on rows, and restore the weights of the epoch with the best score, if there are scores.
 
     The learning rates decay as if all epochs were trained, also where training stops early.
 
@@ -132,7 +132,7 @@ def fine_tune(
         rows: tokenized texts.
         labels: classes or numbers, (n,).
         training: hyperparameters.
-        score_held_out: computes the score on held-out rows, after each epoch.
+        score_held_out: computes the score on held-out rows, after each epoch; None to keep the last epoch.
         rng: random numbers of the batches.
         progress: called with the steps done and their total.
         after_step: called with the number of steps done.
@@ -144,21 +144,32 @@ def fine_tune(
     for epoch in range(training.epochs):
         model.train()
         total = 0.0
-        for which in draw_batches(rows.lengths, training.batch_size, rng):
+        for which in _draw_epoch(rows, training, rng):
             loss = model(**rows.batch(which), labels=labels[which].to(rows.device)).loss
             step(loss)
             total += loss.item() * len(which)
             after_step(step.done)
             progress(step.done, step.total)
         losses.append(total / len(rows))
+        if score_held_out is None:
+            continue
         held_out.append(score_held_out())
         if held_out[-1] >= max(held_out):  # of equals the later epoch, which was trained at lower rates
             best_weights = {key: value.detach().clone() for key, value in model.state_dict().items()}
             best_epoch = epoch
         if epoch - best_epoch >= training.patience:
             break
+    if score_held_out is None:
+        return History(losses, held_out, training.epochs, step.done)
     model.load_state_dict(best_weights)
     return History(losses, held_out, best_epoch + 1, step.done)
+
+
+def _draw_epoch(rows: EncodedRows, training: Training, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+    """Draw the batches of an epoch; run_glue draws rows without regard to their lengths."""
+    if training.recipe == "run-glue":
+        return iter(split_batches(rng.permutation(len(rows)), training.batch_size))
+    return draw_batches(rows.lengths, training.batch_size, rng)
 
 
 def predict(model: Any, rows: EncodedRows, batch_size: int) -> NDArray[np.float64]:

@@ -125,7 +125,7 @@ class GlueEvaluation(Evaluation):
 
 
 def _run_rows(run: GlueRun) -> Iterator[dict[str, Any]]:
-    best = _best_held_out(run)
+    best = _best_held_out(run) if run.held_out else math.nan
     yield {**run.scores, "held_out": best, "epoch": run.epoch, "steps": run.steps, "seconds": run.seconds}
 
 
@@ -177,10 +177,10 @@ def _collect_scores(runs: Iterable[GlueRun]) -> _Scores:
 
 
 def _select_best_alphas(runs: Iterable[GlueRun]) -> Iterator[GlueRun]:
-    """Select for each seed that was trained with all of several α the run with the best held-out score."""
+    """Select for each seed that was trained with all of several α the run with the best held-out score, if there is."""
     groups: dict[tuple[str, str], dict[int, dict[str, GlueRun]]] = {}
     for run in runs:
-        if family(run.method) != run.method:
+        if family(run.method) != run.method and run.held_out:
             groups.setdefault((run.task, family(run.method)), {}).setdefault(run.seed, {})[run.method] = run
     for (_, name), by_seed in groups.items():
         labels = {label for by_label in by_seed.values() for label in by_label}

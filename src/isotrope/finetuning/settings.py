@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from isotrope.errors import InputError
 from isotrope.options import option
 from isotrope.registry import did_you_mean
+from isotrope.softdecay.formula import DOMAINS
 
 _PANEL = "Training"
+
+#: Which rows a model is trained on and which epoch is kept: "held-out" leaves a tenth of the rows out and keeps the
+#: epoch with the best score on them; "run-glue" is that of the script run_glue of transformers: all rows, last epoch.
+RECIPES = ("held-out", "run-glue")
 
 #: Plain fine-tuning, the baseline of all methods.
 BASE = "base"
@@ -31,6 +37,10 @@ class Training:
         max_length: Number of tokens at which texts are truncated.
         patience: Epochs without a better score on held-out rows before early stopping.
         train_rows: Number of training rows; None for all.
+        recipe: One of `RECIPES`.
+        softdecay_form: Form of SoftDecay: "shifted", "paper" or "clipped", see `isotrope.nn.SoftDecay`.
+        pretraining_text: Text whose sentences "bert-ct" and "simcse" learn from first; None for the task's own.
+        pretraining_epochs: Epochs of that first stage, also of "sbert".
     """
 
     epochs: int = option(3, "At most.", panel=_PANEL)
@@ -40,15 +50,35 @@ class Training:
     max_length: int = option(128, "Tokens at which texts are cut.", panel=_PANEL)
     patience: int = option(2, "Epochs without a better held-out score before it stops.", panel=_PANEL)
     train_rows: int | None = option(None, "Training rows to use.", panel=_PANEL, type=int, shown="all")
+    recipe: str = option("held-out", "held-out, or run-glue: all rows, last epoch.", panel=_PANEL)
+    softdecay_form: str = option("shifted", "shifted, clipped, or paper: its Eq. 2.", panel=_PANEL)
+    pretraining_text: str | None = option(
+        None, "Text that BERT-CT and SimCSE learn from first.", panel=_PANEL, shown="the task's own"
+    )
+    pretraining_epochs: int = option(1, "Of that first stage.", panel=_PANEL)
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "max_length", "patience", "train_rows"):
+        if self.recipe not in RECIPES:
+            raise InputError(f"there is no recipe {self.recipe!r}; there are {' and '.join(RECIPES)}.")
+        if self.softdecay_form not in DOMAINS:
+            raise InputError(f"there is no form {self.softdecay_form!r} of SoftDecay; say {', '.join(DOMAINS)}.")
+        for name in ("epochs", "batch_size", "max_length", "patience", "train_rows", "pretraining_epochs"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"{name.replace('_', ' ')} is {value}, expected 1 or more.")
         for name in ("learning_rate", "softdecay_learning_rate"):
             if not 0 < getattr(self, name) < math.inf:
                 raise InputError(f"the {name.replace('_', ' ')} is {getattr(self, name)}, expected a positive number.")
+
+    def settings(self) -> dict[str, Any]:
+        """The hyperparameters as plain data; those that version 0.1 did not have only where they are not default."""
+        found = asdict(self)
+        later = {name for name in _LATER if found[name] == getattr(Training, name)}
+        return {name: value for name, value in found.items() if name not in later}
+
+
+#: Hyperparameters that version 0.1 did not have: runs that lack them were trained with the defaults.
+_LATER = ("recipe", "softdecay_form", "pretraining_text", "pretraining_epochs")
 
 
 @dataclass(frozen=True)

@@ -44,13 +44,15 @@ class RowSplit(NamedTuple):
     held_out: list[int]
 
 
-def split_rows(count: int, train_rows: int | None, rng: np.random.Generator) -> RowSplit:
-    """Split training rows in random order, a tenth of them held out. train_rows: how many to use, None for all.
+def split_rows(count: int, training: Training, rng: np.random.Generator) -> RowSplit:
+    """Split training rows in random order, a tenth of them held out, none in the recipe "run-glue".
 
-    >>> [len(part) for part in split_rows(2490, None, np.random.default_rng(0))]
+    >>> [len(part) for part in split_rows(2490, Training(), np.random.default_rng(0))]
     [2241, 249]
     """
-    order = rng.permutation(count)[:train_rows].tolist()
+    order = rng.permutation(count)[: training.train_rows].tolist()
+    if training.recipe == "run-glue":
+        return RowSplit(order, [])
     count_held_out = min(math.ceil(_HELD_OUT * len(order)), _MOST_HELD_OUT)
     if len(order) - count_held_out < 2:
         raise InputError(f"got {len(order)} training rows, expected at least 3: a tenth of them is held out.")
@@ -62,24 +64,32 @@ def compute_pretrained_spectrum(loaded: Loaded, data: TaskData, training: Traini
     return compute_spectra(loaded.model, _encode_validation(loaded, data, training), training.batch_size)["last"]
 
 
+class TrainedModel(NamedTuple):
+    """A fine-tuned model, what is recorded of its training, and what tokenizes texts for it."""
+
+    model: Any
+    run: GlueRun
+    encode: Encode
+
+
 def train(
     loaded: Loaded,
     data: TaskData,
     method: Method,
     seed: int,
     training: Training,
-    pairs: TaskData | None,
+    first: TaskRows | None,
     progress: Callable[[str], Tell],
-) -> GlueRun:
+) -> TrainedModel:
     """Fine-tune a copy of a model once and score it.
 
     Args:
-        pairs: rows for the pretraining of S-BERT.
+        first: rows for the pretraining as a sentence encoder, None for those of the task itself.
         progress: gives the function to call with steps done and their total, by the name of a stage.
     """
     start, task = time.perf_counter(), data.task
     make_rng = partial(_make_rng, seed, task.name)
-    parts = split_rows(len(data.train), training.train_rows, make_rng("split"))
+    parts = split_rows(len(data.train), training, make_rng("split"))
     encoder = partial(encode, loaded.tokenizer, max_length=training.max_length, pad=loaded.pad, device=loaded.device)
     rows, held_out = data.train.take(parts.train), data.train.take(parts.held_out)
     layer, alphas = None, list[tuple[int, float]]()
@@ -87,13 +97,12 @@ def train(
         torch.manual_seed(seed)
         model = add_head(loaded, task)
         if method.alpha is not None:
-            layer = nn.attach(model, method.alpha, block=method.block)
+            layer = nn.attach(model, method.alpha, training.softdecay_form, block=method.block)
             alphas.append((0, layer.alpha))
         if method.first is not None:
-            sentences = [text for texts in rows.texts for text in texts]
-            labelled = None if pairs is None else _select_pairs(pairs, data, parts, training, make_rng("pairs"))
-            rng, stage = make_rng("first"), progress("first stage")
-            pretrain_encoder(method.first, model.base_model, encoder, sentences, labelled, training, rng, stage)
+            examples = _select_examples(method.first, first, rows, training, make_rng("pairs"))
+            stage = progress("first stage")
+            pretrain_encoder(method.first, model.base_model, encoder, examples, training, make_rng("first"), stage)
         if method.expdecay:
             nn.regularize(model, nn.ExpDecay())
         torch.manual_seed(seed)  # the same dropout for all methods, as far as they use random numbers alike
@@ -102,13 +111,12 @@ def train(
             encoder(rows.texts),
             _label_tensor(task, rows),
             training,
-            _make_scorer(model, encoder(held_out.texts), task, held_out, training),
+            _make_scorer(model, encoder(held_out.texts), task, held_out, training) if len(held_out) else None,
             make_rng("order"),
             progress("training"),
             _make_alpha_recorder(layer, alphas, len(rows), training),
         )
-    spectra = _compute_trained_spectra(loaded, model, data, training, layer)
-    return GlueRun(
+    run = GlueRun(
         task.name,
         method.name,
         seed,
@@ -120,8 +128,9 @@ def train(
         round(time.perf_counter() - start, 1),
         {"train": len(rows), "held_out": len(held_out)} | {name: len(rows) for name, rows in data.validation.items()},
         alphas,
-        spectra,
+        _compute_trained_spectra(loaded, model, data, training, layer),
     )
+    return TrainedModel(model, run, encoder)
 
 
 def _compute_trained_spectra(
@@ -190,13 +199,13 @@ def _encode_validation(loaded: Loaded, data: TaskData, training: Training) -> En
     return encode(loaded.tokenizer, texts, training.max_length, loaded.pad, loaded.device)
 
 
-def _select_pairs(
-    pairs: TaskData, data: TaskData, parts: RowSplit, training: Training, rng: np.random.Generator
+def _select_examples(
+    method: str, first: TaskRows | None, rows: TaskRows, training: Training, rng: np.random.Generator
 ) -> TaskRows:
-    """Select the labelled pairs for the pretraining of S-BERT, without the held-out rows of the task itself."""
-    if pairs.task == data.task:
-        return data.train.take(parts.train)
-    return pairs.train.take(rng.permutation(len(pairs.train))[: training.train_rows].tolist())
+    """Select the rows for the pretraining: the given ones, or the training rows of the task, never held-out ones."""
+    if first is not None:
+        return first.take(rng.permutation(len(first))[: training.train_rows].tolist())
+    return rows if method == "sbert" else TaskRows.of_sentences(text for texts in rows.texts for text in texts)
 
 
 def _make_scorer(

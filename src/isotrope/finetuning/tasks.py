@@ -2,7 +2,8 @@
 
 A folder, or `glue/` in it, holds a folder for each task with `train.tsv` and `validation.tsv` (MNLI:
 `validation_matched.tsv` and `validation_mismatched.tsv`): tab-separated with a header, quoted, with the columns and the
-numbers of labels of the data set `nyu-mll/glue` on the hub.
+numbers of labels of the data set `nyu-mll/glue` on the hub. Test rows, `test.tsv` (MNLI: `test_matched.tsv` and
+`test_mismatched.tsv`), need no labels.
 """
 
 from __future__ import annotations
@@ -73,6 +74,12 @@ class TaskRows:
         numbers = list(which)
         return TaskRows([self.texts[i] for i in numbers], [self.labels[i] for i in numbers])
 
+    @classmethod
+    def of_sentences(cls, sentences: Iterable[str]) -> TaskRows:
+        """Rows of one text each, without labels."""
+        texts = [(text,) for text in sentences]
+        return cls(texts, [math.nan] * len(texts))
+
     @property
     def checksum(self) -> str:
         """Short checksum of texts and labels."""
@@ -123,7 +130,14 @@ def read_task(name: str, folder: Path | None) -> TaskData:
     return TaskData(task, train, dict(zip(task.validation, scored, strict=True)))
 
 
-def _read_split(task: Task, split: str, folder: Path | None) -> TaskRows:
+def read_test_rows(task: Task, data: str | Path | None) -> dict[str, TaskRows]:
+    """Read the test rows of a task, whose labels are secret, by the names of their splits; labels are NaN."""
+    folder = find_glue_folder(data)
+    splits = [split.replace("validation", "test") for split in task.validation]
+    return {split: _read_split(task, split, folder, labelled=False) for split in splits}
+
+
+def _read_split(task: Task, split: str, folder: Path | None, *, labelled: bool = True) -> TaskRows:
     """Read and check the rows of a split."""
     found: Iterator[tuple[str, dict[str, Any]]]
     if folder is None:
@@ -135,11 +149,12 @@ def _read_split(task: Task, split: str, folder: Path | None) -> TaskRows:
         found = _read_lines(Path(address))
     texts, labels = [], []
     for where, row in found:
-        absent = [column for column in (*task.columns, "label") if row.get(column) is None]
+        needed = (*task.columns, "label") if labelled else task.columns
+        absent = [column for column in needed if row.get(column) is None]
         if absent:
-            raise InputError(f"{where} has no {absent[0]}; {task.name} needs {', '.join(task.columns)} and label.")
+            raise InputError(f"{where} has no {absent[0]}; {task.name} needs {', '.join(needed)}.")
         texts.append(tuple(str(row[column]) for column in task.columns))
-        labels.append(_parse_label(row["label"], task, where))
+        labels.append(_parse_label(row["label"], task, where) if labelled else math.nan)
     if not texts:
         raise InputError(f"{address} has no row; check the file.")
     return TaskRows(texts, labels)

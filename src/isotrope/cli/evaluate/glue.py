@@ -42,6 +42,12 @@ def glue(
     alpha: Annotated[str, typer.Option(help="α's that SoftDecay begins with.")] = "-0.2,-0.5,-0.8",
     seeds: Annotated[int, typer.Option(help="How many.")] = 5,
     seed: Annotated[int, typer.Option(help="The first one.")] = 0,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for predictions of the test rows, as the leaderboard takes them.", show_default=False
+        ),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder that keeps each finished run.", show_default=False)
     ] = None,
@@ -69,6 +75,7 @@ def glue(
                 alphas=parse_numbers(alpha, "--alpha", float),
                 seeds=seeds,
                 seed=seed,
+                predictions=predictions,
                 output=output,
                 resume=resume,
                 **training,
@@ -79,6 +86,8 @@ def glue(
         print_json(found.to_dict())
         return
     _show(found)
+    if predictions is not None and not show:
+        echo(f"\nPredictions of the test rows: {predictions}/ (a folder for each method and seed)")
     if output is not None and not show:
         echo(f"\nResults: {output}/ (glue.json, scores.csv, differences.csv, alphas.csv, spectra.csv, runs/)")
 
@@ -88,9 +97,10 @@ def _show(found: GlueEvaluation) -> None:
     out = console()
     settings = found.runs[0].settings
     out.print(f"{settings['model']}, fine-tuned", style="bold")
+    kept = "last epoch" if settings.get("recipe") == "run-glue" else "epoch and α chosen on held-out rows"
     words = (
         f"Scores × 100 on validation rows, mean over seeds and deviation; at most {settings['epochs']} epochs, batches "
-        f"of {settings['batch_size']}, rate {settings['learning_rate']:g}; epoch and α chosen on held-out rows."
+        f"of {settings['batch_size']}, rate {settings['learning_rate']:g}; {kept}."
     )
     out.print(words, style="dim")
     numbers = {"seeds": 4, "mean": 0, "± sd": 2, "against base": 0, "95 % interval": 3, "p": 5, "Holm": 1}
