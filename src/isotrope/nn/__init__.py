@@ -14,6 +14,7 @@ _HOME = {
     "GeometryMonitor": "nn.monitor",
     "IsoScoreStar": "nn.regularizers",
     "MeanCosineLoss": "nn.regularizers",
+    "PatchinessLoss": "nn.soft_quantizer",
     "SoftDecay": "softdecay.layer",
     "WhiteningLoss": "nn.regularizers",
     "attach": "softdecay.attach",
@@ -22,6 +23,7 @@ _HOME = {
     "regularize": "nn.regularizers",
     "restore": "softdecay.restore",
     "soft_decay": "softdecay.spectral",
+    "soft_kmeans": "nn.soft_quantizer",
 }
 
 __all__ = sorted(_HOME)

@@ -6,6 +6,8 @@ from isotrope.nn.regularizers import IsoScoreStar as IsoScoreStar
 from isotrope.nn.regularizers import MeanCosineLoss as MeanCosineLoss
 from isotrope.nn.regularizers import WhiteningLoss as WhiteningLoss
 from isotrope.nn.regularizers import regularize as regularize
+from isotrope.nn.soft_quantizer import PatchinessLoss as PatchinessLoss
+from isotrope.nn.soft_quantizer import soft_kmeans as soft_kmeans
 from isotrope.softdecay.attach import attach as attach
 from isotrope.softdecay.attach import detach as detach
 from isotrope.softdecay.layer import SoftDecay as SoftDecay

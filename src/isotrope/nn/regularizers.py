@@ -100,12 +100,12 @@ class IsoScoreStar:
     def __call__(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
         """The loss."""
         with torch.autocast(hidden.device.type, enabled=False):
-            x = _select_tokens(hidden, mask)
+            x = select_tokens(hidden, mask)
             n, d = x.shape
             if d == 1:
                 raise InputError("IsoScore* needs at least two dimensions, got one.")
             if n < 2:
-                return _make_zero(hidden)
+                return make_zero(hidden)
             centred = x - x.mean(0)
             spread = centred.mT @ centred / (n - 1)
             if self.covariance is not None:
@@ -142,11 +142,11 @@ class MeanCosineLoss:
     def __call__(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
         """The loss."""
         with torch.autocast(hidden.device.type, enabled=False):
-            x = _select_tokens(hidden, mask)
+            x = select_tokens(hidden, mask)
             x = x[torch.linalg.vector_norm(x, dim=-1) > torch.finfo(x.dtype).tiny ** 0.5]  # below, squares vanish
             n = len(x)
             if n < 2:
-                return _make_zero(hidden)
+                return make_zero(hidden)
             units = x / torch.linalg.vector_norm(x, dim=-1, keepdim=True)
             mean = units.mean(0)
             # Through the spread of the unit rows, so that nothing cancels near 1.
@@ -170,10 +170,10 @@ class WhiteningLoss:
     def __call__(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
         """The loss."""
         with torch.autocast(hidden.device.type, enabled=False):
-            x = _select_tokens(hidden, mask)
+            x = select_tokens(hidden, mask)
             n, d = x.shape
             if n < 2:
-                return _make_zero(hidden)
+                return make_zero(hidden)
             centred = x - x.mean(0)
             squares = centred.square().sum(0)
             scaled = centred * torch.where(squares > 0, torch.where(squares > 0, squares, 1.0).rsqrt(), 0.0)
@@ -247,7 +247,7 @@ def regularize(model: Any, regularizer: Regularizer, layer: int = -1) -> Regular
     return Regularized(unwrap(model), regularizer, layer)
 
 
-def _select_tokens(hidden: Tensor, mask: Tensor | None) -> Tensor:
+def select_tokens(hidden: Tensor, mask: Tensor | None) -> Tensor:
     """The rows that are tokens, (n, d), in float32 at least."""
     x = hidden.to(find_work_type(hidden))
     if x.ndim not in (2, 3):
@@ -259,7 +259,7 @@ def _select_tokens(hidden: Tensor, mask: Tensor | None) -> Tensor:
     return x[mask.bool()]
 
 
-def _make_zero(hidden: Tensor) -> Tensor:
+def make_zero(hidden: Tensor) -> Tensor:
     """0, with a gradient of zeros, whatever the hidden states hold."""
     return hidden[..., :0].sum().to(find_work_type(hidden))
 
