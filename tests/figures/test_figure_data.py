@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +16,9 @@ from isotrope.drawing.projections import find_plane, project_uncentred
 from isotrope.figures import draw
 from isotrope.figures.run_data import TokenTypes
 from isotrope.figures.token_scatter import select_tokens
+from isotrope.pipeline import resolve_measures
 from isotrope.runs.run import Run
+from isotrope.scanner import scan_source
 from testkit.known_run import KnownRun
 
 
@@ -151,10 +155,40 @@ def test_shares_add_up_and_equal_the_rows(known: KnownRun) -> None:
         assert right.lines[0].get_ydata()[layer] == pytest.approx(within / variance)
 
 
+def test_shares_of_the_window_leave_rare_types_out(known: KnownRun, tmp_path: Path) -> None:
+    """Figs. 5 and 6 of Yamagiwa and Shimodaira 2024: over types with ten occurrences or more."""
+    few = np.arange(400)  # rows in which many of the types are rare
+    source = replace(
+        known.source,
+        rows={layer: rows[few] for layer, rows in known.source.rows.items()},
+        known=known.source.known.take(few),
+    )
+    scan_source(source, resolve_measures("tokens", sample=0), run=Run(tmp_path / "run"))
+    left, right = draw(tmp_path / "run", "variance-shares-window").axes
+    token = source.known.token
+    assert token is not None
+    kept = np.bincount(token)[token] >= 10
+    assert 100 < kept.sum() < 380
+    for layer, everything in source.rows.items():
+        rows, types = everything[kept], token[kept]
+        within = sum(((rows[types == t] - rows[types == t].mean(axis=0)) ** 2).sum() for t in np.unique(types))
+        mean, q, within = rows.mean(axis=0), np.mean((rows**2).sum(axis=1)), within / len(rows)
+        variance = ((rows - mean) ** 2).sum() / len(rows)
+        heights = [left.containers[i][layer].get_height() for i in range(3)]
+        assert heights == pytest.approx([mean @ mean / q, (variance - within) / q, within / q])
+        assert right.lines[0].get_ydata()[layer] == pytest.approx(within / variance)
+
+
 def test_squared_norms_equal_the_rows(known: KnownRun) -> None:
-    q, m, v, *_ = draw(known.folder, "squared-norms").axes[0].lines
+    q, m, v, w, b, *_ = draw(known.folder, "squared-norms").axes[0].lines
+    token = known.source.known.token
     for layer, rows in known.source.rows.items():
         mean = rows.mean(axis=0)
+        types = [rows[token == t] for t in np.unique(token)]
+        within = sum(((some - some.mean(axis=0)) ** 2).sum() for some in types) / len(rows)
+        between = sum(len(some) * ((some.mean(axis=0) - mean) ** 2).sum() for some in types) / len(rows)
+        assert w.get_ydata()[layer] == pytest.approx(within)
+        assert b.get_ydata()[layer] == pytest.approx(between)
         assert q.get_ydata()[layer] == pytest.approx(np.mean((rows**2).sum(axis=1)))
         assert m.get_ydata()[layer] == pytest.approx(mean @ mean)
         assert v.get_ydata()[layer] == pytest.approx(((rows - mean) ** 2).sum() / len(rows))
@@ -267,6 +301,27 @@ def test_tokens_are_chosen_from_all_frequencies() -> None:
     assert len(set(chosen.tolist())) == 10
     assert chosen.tolist() == select_tokens(types, seed=0).tolist()
     assert chosen.tolist() != select_tokens(types, seed=1).tolist()
+
+
+def test_the_number_of_tokens_follows_the_erratum() -> None:
+    """A quarter of the largest |T_r|: the erratum draws 2 + ⌊4·√¼⌋ = 4 tokens, the printed formula 2 + ⌊√(4·¼)⌋ = 3.
+
+    The parts are of the range of all types in the window: two letters at n = 10 widen it. Its upper end is in.
+    """
+    n = np.array([10] + [20_000] * 40 + [100_000] * 160)
+    names = ["to"] + [f"word{i}" for i in range(200)]
+    types = TokenTypes(names, np.arange(201), n, *np.zeros((3, 201)))
+    log = np.log10(n)
+    edges = np.linspace(log.min(), log.max(), 11)
+    part = np.minimum(np.digitize(log, edges) - 1, 9)
+    chosen = select_tokens(types, seed=0)
+    sizes = {r: int((part[1:] == r).sum()) for r in range(10)}  # of three letters or more
+    assert (sizes[8], sizes[9]) == (40, 160)
+    for r in (8, 9):
+        expected = 2 + int(4 * np.sqrt(sizes[r] / max(sizes.values())))
+        assert int((part[chosen] == r).sum()) == expected
+    assert (part[chosen] == 8).sum() != 2 + int(np.sqrt(4 * sizes[8] / 160))
+    assert 0 not in chosen
 
 
 def test_names_do_not_cover_each_other(known: KnownRun) -> None:

@@ -15,12 +15,13 @@ _COMPONENTS = 50
 _PERPLEXITY = 30.0
 
 
-def project_tsne(rows: NDArray[np.float64], seed: int) -> NDArray[np.float32]:
+def project_tsne(rows: NDArray[np.float64], seed: int, components: int | None = _COMPONENTS) -> NDArray[np.float32]:
     """Project rows by t-SNE, so that nearest neighbours by cosine stay neighbours.
 
     Args:
         rows: (n, d).
         seed: of the optimisation.
+        components: the principal components that it is given; None for all, as for whitened rows, where all are alike.
 
     Returns:
         Points, (n, 2).
@@ -39,9 +40,10 @@ def project_tsne(rows: NDArray[np.float64], seed: int) -> NDArray[np.float32]:
     # Distances of unit rows go by cosine, and their mean plays no part in distances.
     units = to_unit_rows(rows)
     units -= units.mean(axis=0)
-    vectors = np.linalg.eigh(units.T @ units)[1][:, ::-1][:, : min(_COMPONENTS, *units.shape)]
+    if components is not None:
+        units = units @ np.linalg.eigh(units.T @ units)[1][:, ::-1][:, : min(components, *units.shape)]
     perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)
-    points = TSNE(perplexity=perplexity, random_state=seed, n_jobs=1, neighbors="exact").fit(units @ vectors)
+    points = TSNE(perplexity=perplexity, random_state=seed, n_jobs=1, neighbors="exact").fit(units)
     return np.asarray(points, dtype=np.float32)
 
 

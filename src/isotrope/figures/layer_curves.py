@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isotrope.drawing.layers import draw_curve, label_layers
-from isotrope.drawing.style import AMBER, BLUE, COLOURS, GREY, ORANGE, SKY
+from isotrope.drawing.style import COLOURS, GREY
 from isotrope.figures.record import YAMAGIWA, YAN, FigureRecord, register_figure
 from isotrope.figures.run_data import RunData
 from isotrope.measures import Measure
@@ -39,11 +39,6 @@ _TRADE_OFF = (
     ("squared_norm_variation", "C.V. of Q"),
     ("variance_on_mean_slope", "slope of V on M"),
     ("variance_on_mean_r2", "R² of V on M"),
-)
-_SHARES = (
-    ("mean_share", "M, common mean", BLUE),
-    ("between_share", "V_B, between types", SKY),
-    ("within_share", "V_W, within types", AMBER),
 )
 
 #: The largest over the smallest value from which on a linear axis would flatten the small ones.
@@ -153,35 +148,6 @@ def draw_norm_variance_layers(run: RunData, figure: Figure) -> None:
     for axes in figure.axes[1:]:
         if (legend := axes.get_legend()) is not None:  # the first one says it for all
             legend.remove()
-
-
-@register_figure(
-    "variance-shares",
-    page=True,
-    shows=(
-        "Left: shares of the mean squared norm Q that are the common mean, the variance between token types and the "
-        "variance within them, in every layer. Right: the part of the variance that is within types."
-    ),
-    answers=f"{YAMAGIWA}, Figs. 5, 6, 18 and 20",
-    measures=(*(measure for measure, _, _ in _SHARES), "within_of_variance"),
-)
-def draw_variance_shares(run: RunData, figure: Figure) -> None:
-    """Stacked bars that add up to one, and a curve."""
-    left, right = figure.subplots(1, 2)
-    bottom = np.zeros(len(run.layers))
-    for measure, label, colour in _SHARES:
-        values = run.values(measure)
-        left.bar(np.arange(len(values)), values, 0.86, bottom=bottom, color=colour, label=label)
-        bottom += values
-    label_layers(left, run.layers, run.findings.layer_names)
-    left.set_xlim(-0.6, len(run.layers) - 0.4)
-    left.set_ylabel("share of Q")
-    left.set_ylim(0, 1)
-    figure.legend(loc="outside upper left", ncols=3, handlelength=1.0)
-    draw_curve(right, run.values("within_of_variance").tolist(), colour=ORANGE)
-    label_layers(right, run.layers, run.findings.layer_names)
-    right.set_ylabel("V_W / V")
-    right.set_ylim(0, 1)
 
 
 def make_measure_figure(m: Measure) -> FigureRecord:
