@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import faiss
 import pytest
 
 from testkit.command import Command
@@ -51,6 +52,8 @@ def test_what_cannot_be_is_said_in_one_sentence(
         (["anisotropy", *read, "--models", model, "--blocks", "7"], "has blocks 0 to 2"),
         (["anisotropy", *read, "--models", model, "--blocks", "x"], "expected numbers"),
         (["uniformity", *read, "--models", model, "--seeds", "0"], "got 0 seeds"),
+        (["uniformity", *read, "--models", model, "--fit-text", tmp_path / "nli.txt"], "nli.txt"),
+        (["uniformity", *read, "--models", model, "--fit-text", "-"], "can be read once"),
         (["all", tmp_path / "none", *read], "there is no model folder"),
     ):
         for more in ([], ["--json"]):
@@ -82,8 +85,13 @@ def test_a_prediction_tells_its_skill_and_warns(
     assert found["architecture"] is None
     assert len(found["predictions"]) + sum("undefined" in text for text in found["warnings"]) == 19
     assert any("none of BERT-small" in text for text in found["warnings"])
-    assert all(p["low"] < p["glue"] < p["high"] for p in found["predictions"])
+    assert found["quantizer"] == f"faiss {faiss.__version__}"
+    for p in found["predictions"]:
+        assert (p["glue"] is not None) == p["inside"]
+        assert not p["inside"] or 0 <= p["low"] <= p["glue"] <= p["high"] <= 1
+        assert p["quantizer"] == (found["quantizer"] if p["measure"].endswith(("additive", "product")) else "")
+    assert any(text.startswith("the sequences are sentences of wikitext-2/valid.txt") for text in found["warnings"])
     shown = isotrope(*given).out
     assert "their own mean by 9.4, which no measure beats" in shown
     (tmp_path / "data" / "wikitext-2" / "valid.txt").unlink()
-    assert "WikiText-2 only" in isotrope(*given).err
+    assert "WikiText-2 and Penn Treebank only" in isotrope(*given).err

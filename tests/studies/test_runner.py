@@ -46,7 +46,8 @@ def test_every_table_is_there_as_csv_json_and_page(tmp_path: Path) -> None:
     page = (tmp_path / "s/study.html").read_text()
     assert "Numbers of org/two" in page
     assert '<td class="number">0</td><td class="number">0.25</td>' in page
-    assert re.search(r"Results that contradict the paper.*One is not so\..*\(one, Fig\. 1\)", page, re.DOTALL)
+    heading = "Results that contradict the paper"
+    assert re.search(rf"{heading}.*One is not so\..*Fig\. 1; <a href=\"#\w+-0\">one</a>", page, re.DOTALL)
     assert 'href="parts/two/numbers.csv"' in page
     whole = json.loads((tmp_path / "s/study.json").read_text())
     assert [claim["part"] for claim in whole["claims"]] == ["one", "org/two"]
@@ -126,3 +127,14 @@ def test_what_a_model_is_called_is_text_in_the_page(tmp_path: Path) -> None:
     page = (tmp_path / "s/study.html").read_text()
     assert "<script" not in page
     assert page.count("&lt;script&gt;") >= 5
+
+
+def test_claims_know_the_class_of_their_model(model: str, tmp_path: Path) -> None:
+    claims = [
+        Claim("note", "of the model.", model="small"),
+        Claim("note", "of a class already.", model="small", model_class="character"),
+        Claim("note", "of another model.", model="other"),
+    ]
+    options = StudyOptions(output=tmp_path / "s", models=[model], device="cpu")
+    study = run_study("made", "A paper", {"one": lambda: Results((), claims)}, options)
+    assert [claim.model_class for claim in study.claims] == ["subword", "character", ""]

@@ -23,7 +23,7 @@ def predict(
     model: Annotated[str, typer.Argument(help="Hub id, folder or GGUF file.")],
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder with latent_geometry/ and wikitext-2/.", show_default="$ISOTROPE_DATA"),
+        typer.Option(help="Folder with latent_geometry/, wikitext-2/, ptb/.", show_default="$ISOTROPE_DATA"),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the sequences and quantizers.")] = 0,
     json: Json = False,
@@ -47,29 +47,42 @@ def predict(
 def _show(found: Predictions) -> None:
     """One line for each measure, and in words what that is worth."""
     out = console()
-    fitted = f"with the architecture {found.architecture}" if found.architecture else "without an architecture"
-    out.print(f"{found.model}: GLUE average from {found.rows:,} tokens of the last layer, {fitted}", style="bold")
-    numbers = {"value": 4, "GLUE": 0, "95 % interval": 0, "R²": 2, "r BERT-small": 5, "r RoBERTa": 3}
-    columns = [Column("measure"), *(Column(title, right=True, rank=rank) for title, rank in numbers.items())]
-    columns.append(Column("error on 13 others", right=True, rank=1))
-    best_first = sorted(found.predictions, key=lambda p: p.error)
+    kind = found.architecture or "no architecture of the calibration"
+    out.print(
+        f"{found.model} ({kind}): GLUE average from {found.rows:,} tokens of the last layer, quantized by "
+        f"{found.quantizer}",
+        style="bold",
+    )
+    numbers = {"value": 4, "GLUE": 0, "95 % interval": 0, "R²": 2, "r BERT-small": 6, "r RoBERTa": 5}
+    columns = [Column("regression"), *(Column(title, right=True, rank=rank) for title, rank in numbers.items())]
+    columns += [Column("error, new architecture", right=True, rank=1), Column("error on 13 others", right=True, rank=3)]
     rows = [
         [
-            p.measure,
+            p.regression,
             f"{p.value:.4g}",
-            f"{100 * p.glue:.1f}" if p.inside else f"({100 * p.glue:.1f})",
-            f"{100 * p.low:.0f} to {100 * p.high:.0f}",
+            f"{100 * p.glue:.1f}" if p.inside else "–",
+            f"{100 * p.low:.0f} to {100 * p.high:.0f}" if p.inside else "–",
             *(f"{v:.2f}" for v in (p.r2, p.r_bert_small, p.r_roberta)),
+            f"{100 * p.cross_error:.1f}",
             f"{100 * p.error:.1f}",
         ]
-        for p in best_first
+        for p in found.predictions
     ]
-    print_table(out, columns, rows, [None if p.inside else "dim" for p in best_first])
+    print_table(out, columns, rows, [None if p.inside else "dim" for p in found.predictions])
+    if found.choice is None:
+        out.print("No measure is inside what its regression has seen: there is no prediction.")
+    else:
+        p = found.choice
+        out.print(
+            f"Chosen by leaving out one architecture at a time: {p.regression}, {100 * p.glue:.1f} ({100 * p.low:.0f} "
+            f"to {100 * p.high:.0f}), off by {100 * p.cross_error:.1f} points on an architecture that it has not seen; "
+            f"the mean of the calibration by {100 * found.guess_cross_error:.1f}.",
+        )
     best = min((p.error for p in found.predictions), default=float("nan"))
     out.print(
         f"Known skill: on the 13 other models the best measure is off by {100 * best:.1f} points; the plain guess "
         f"{100 * found.guess:.1f}, the mean of the calibration, by {100 * found.guess_error:.1f}; their own mean by "
-        f"{100 * found.spread:.1f}, which no measure beats.",
+        f"{100 * found.spread:.1f}{', which no measure beats' if best > found.spread else ''}.",
     )
     for warning in found.warnings:
         out.print(f"with care: {warning}", style="dim")

@@ -70,7 +70,7 @@ def scan(
         get(one.measure)
     options = replace(options, measures=_add_measures(options.measures, [one.measure for one in gates]))
     selected = check_options(options)
-    reading = resolve_input(input, reading, corpus)
+    reading = replace(resolve_input(input, reading, corpus), seed=options.seed)
     if dry_run:
         _print_plan(reading, where, options, selected, gates, json=json)
         return

@@ -20,13 +20,16 @@ from isotrope.cli.options import (
 )
 from isotrope.cli.predict import predict
 from isotrope.finetuning.settings import Training
-from isotrope.studies.options import StudyOptions
+from isotrope.studies.options import StudyOptions, Tokens, Unit
 
 if TYPE_CHECKING:
     from isotrope.studies.result import Study
 
 study = typer.Typer(name="study")
 
+
+#: How the study of uniformity fine-tunes.
+_TRAINING = "train_rows epochs learning_rate softdecay_form pretraining_text pretraining_epochs"
 
 _READING = make_space_options("batch_size device")
 
@@ -43,50 +46,77 @@ study.callback(invoke_without_command=True)(print_help)
 
 
 @study.command()
-@derive_options(after={"seeds": "tasks"})
+@derive_options(after={"seeds": "tasks", "fit_text": "data"})
 def uniformity(
-    training: Annotated[Keywords, OptionGroup(Training, "train_rows epochs learning_rate")],
+    training: Annotated[Keywords, OptionGroup(Training, _TRAINING)],
     reading: Annotated[Keywords, _READING],
     asked: Annotated[Keywords, _select_options("models text data texts tasks")],
     seeds: Annotated[int, typer.Option(help="Seeds of fine-tuning.")] = 5,
+    fit_text: Annotated[
+        str | None, typer.Option(help="Text to fit flow and whitening on, e.g. sentences of NLI.", show_default="none")
+    ] = None,
+    simcse_text: Annotated[
+        str | None, typer.Option(help="Sentences, one a line, for SimCSE.", show_default="those of the text")
+    ] = None,
+    simcse_triplets: Annotated[
+        str | None, typer.Option(help="NLI triplets for supervised SimCSE, a CSV.", show_default="those of MNLI")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Spectra and uniformity by layer, the theorem's bound, STS, GLUE and what repairs change (Yan et al. 2022)."""
     from isotrope.studies.uniformity import uniformity as run
 
-    _run(run, "uniformity", asked, training | reading | {"seeds": seeds}, json=json)
+    more = {"seeds": seeds, "fit_text": fit_text, "simcse_text": simcse_text, "simcse_triplets": simcse_triplets}
+    _run(run, "uniformity", asked, training | reading | more, json=json)
 
 
 @study.command()
-@derive_options(after={"width": "texts", "blocks": "width"})
+@derive_options(after={"maps": "texts", "width": "maps", "blocks": "width", "checkpoints": "blocks"})
 def anisotropy(
     reading: Annotated[Keywords, _READING],
     asked: Annotated[Keywords, _select_options("models text images sounds texts")],
+    maps: Annotated[str, typer.Option(help="Rows of convolutions: places of maps, or whole maps.")] = "places",
     width: Annotated[int, typer.Option(help="Of the fresh block.")] = 768,
     blocks: Annotated[
         str | None,
         typer.Option(help="Of the models, e.g. 0,3,-1, put under a bias.", show_default="first and middle"),
+    ] = None,
+    checkpoints: Annotated[
+        str | None, typer.Option(help="Of one run in order, whose drift is followed.", show_default="none")
     ] = None,
     json: Json = False,
 ) -> None:
     """Mean cosine and drift by layer, and blocks under a common bias (Godey et al. 2023)."""
     from isotrope.studies.anisotropy import anisotropy as run
 
-    more = {"width": width, "blocks": None if blocks is None else parse_numbers(blocks, "the blocks", int)}
+    more = {
+        "maps": maps,
+        "width": width,
+        "blocks": None if blocks is None else parse_numbers(blocks, "the blocks", int),
+        "checkpoints": _parse_names(checkpoints),
+    }
     _run(run, "anisotropy", asked, reading | more, json=json)
 
 
 @study.command("norm-variance")
-@derive_options
+@derive_options(after=dict.fromkeys(("group_by", "column", "merge_types", "max_words", "share"), "texts"))
 def norm_variance(
     reading: Annotated[Keywords, _READING],
     asked: Annotated[Keywords, _select_options("models text texts")],
+    share: Annotated[float, typer.Option(help="Random share of the texts, 0.01 of BookCorpus in the paper.")] = 1.0,
+    max_words: Annotated[int, typer.Option(help="Leave out texts of more words; 0 for none.")] = 63,
+    merge_types: Annotated[
+        bool, typer.Option("--merge-types/--no-merge-types", help="Count ##ing or Ġing and ing as one type.")
+    ] = True,
+    column: Annotated[str | None, typer.Option(help="Column of the texts, where there are several.")] = None,
+    group_by: Annotated[str | None, typer.Option(help="Study each value of this column, e.g. a language.")] = None,
     json: Json = False,
 ) -> None:
     """Norm and variance of token types by layer, and what explains them (Yamagiwa and Shimodaira 2024)."""
     from isotrope.studies.norm_variance import norm_variance as run
 
-    _run(run, "norm-variance", asked, reading, json=json)
+    chosen = {"share": share, "max_words": max_words, "merge_types": merge_types, "column": column}
+    _run(run, "norm-variance", asked, reading | chosen | {"group_by": group_by}, json=json)
 
 
 @study.command("all")
@@ -94,7 +124,7 @@ def norm_variance(
 def all_(
     training: Annotated[Keywords, OptionGroup(Training, "train_rows")],
     reading: Annotated[Keywords, _READING],
-    asked: Annotated[Keywords, _select_options("text data tasks")],
+    asked: Annotated[Keywords, _select_options("text images sounds data tasks")],
     models: Annotated[list[str] | None, typer.Argument(help="Hub ids, folders or GGUF files.")] = None,
     json: Json = False,
 ) -> None:
@@ -110,7 +140,18 @@ study.add_typer(_latent)
 
 
 @_latent.callback(invoke_without_command=True)
-@derive_options(after={"levels": "tasks", "seeds": "levels", "foreign": "seeds", "others": "foreign"})
+@derive_options(
+    after={
+        "levels": "tasks",
+        "seeds": "levels",
+        "foreign": "seeds",
+        "others": "foreign",
+        "sequences": "others",
+        "tokens": "sequences",
+        "sweep": "tokens",
+        "initialisation": "sweep",
+    }
+)
 def latent_geometry(
     context: typer.Context,
     training: Annotated[Keywords, OptionGroup(Training, "train_rows epochs learning_rate max_length")],
@@ -126,6 +167,16 @@ def latent_geometry(
     others: Annotated[
         str | None, typer.Option(help="Checkpoints of the models' kinds, taken as they are.", show_default="none")
     ] = None,
+    sequences: Annotated[
+        Unit | None, typer.Option(help="What is sampled.", show_default="lines of PTB and WikiText-2, else sentences")
+    ] = None,
+    tokens: Annotated[Tokens, typer.Option(help="Of which a sequence has 3 to 50.")] = "scikit-learn",
+    sweep: Annotated[
+        str | None, typer.Option(help="Codebooks and cells to try, e.g. 2x64,8x256.", show_default="none")
+    ] = None,
+    initialisation: Annotated[
+        bool, typer.Option("--initialisation", help="Try fresh weights scaled by geometry.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Table 2 from the authors' files; then your models under more and more noise, measured and fine-tuned."""
@@ -138,6 +189,10 @@ def latent_geometry(
         "seeds": seeds,
         "foreign": foreign,
         "others": _parse_names(others) or [],
+        "sequences": sequences,
+        "tokens": tokens,
+        "sweep": _parse_names(sweep),
+        "initialisation": initialisation,
     }
     _run(run, "latent-geometry", asked, training | reading | more, json=json)
 
@@ -196,7 +251,11 @@ def _print_note(text: str) -> None:
         out.print(f"{text}.", style="dim", soft_wrap=True)
 
 
-_STYLES = {"contradicts": "red", "misprint": "yellow", "agrees": "green", "note": "dim"}
+_STYLES = {"contradicts": "red", "misprint": "yellow", "agrees": "green", "undecided": "cyan", "note": "dim"}
+
+
+#: Outcomes whose name is not what people read.
+_WORDS = {"undecided": "not decided"}
 
 
 def _show(found: Study) -> None:
@@ -209,4 +268,6 @@ def _show(found: Study) -> None:
     out.print(f"{found.name}: {found.paper}", style="bold", soft_wrap=True)
     for part, claim in found.ranked_claims:
         where = f", {claim.where}" if claim.where else ""
-        out.print(Line(f"{claim.outcome} ({part}{where}): {claim.text}", _STYLES[claim.outcome]), soft_wrap=True)
+        evidence = f" [{claim.evidence}]" if claim.evidence else ""
+        line = f"{_WORDS.get(claim.outcome, claim.outcome)} ({part}{where}): {claim.text}{evidence}"
+        out.print(Line(line, _STYLES[claim.outcome]), soft_wrap=True)

@@ -72,6 +72,7 @@ def show_findings(findings: Findings, folder: Path | None) -> None:
     out.print()
     _print_chart(out, findings)
     _print_groups(out, findings)
+    _print_variants(out, findings)
     for line in (*_describe_notes(findings), *_describe_undefined(findings)):
         out.print(line, style="dim")
     if folder is not None:
@@ -112,7 +113,7 @@ def _print_chart(out: Console, findings: Findings) -> None:
     from isotrope.findings.card import COLUMNS
     from isotrope.formats.names import is_vectors, name_layer
 
-    by = {(r.layer, r.measure): r for r in findings.readings if r.group is None}
+    by = {(r.layer, r.measure): r for r in findings.readings if (r.group, r.variant) == (None, "definition")}
     cosines = [by[layer, "mean_cosine"] for layer in findings.layers if (layer, "mean_cosine") in by]
     if not cosines:
         _print_readings(out, findings)
@@ -143,7 +144,8 @@ def _format_interval(r: Reading, shown: Callable[[float], str]) -> str:
 def _print_groups(out: Console, findings: Findings) -> None:
     """The last layer's mean cosine in each group, where there are groups."""
     last = findings.layers[-1] if findings.layers else None
-    cosines = [r for r in findings.readings if r.group is not None and (r.measure, r.layer) == ("mean_cosine", last)]
+    wanted = ("mean_cosine", last, "definition")
+    cosines = [r for r in findings.readings if r.group is not None and (r.measure, r.layer, r.variant) == wanted]
     if not cosines:
         return
     columns = [Column("group", wraps=24), Column("rows", right=True, rank=1), Column("mean cosine")]
@@ -156,8 +158,23 @@ def _print_groups(out: Console, findings: Findings) -> None:
         out.print(f"and {len(cosines) - _GROUPS} more groups, in the results", style="dim")
 
 
+def _print_variants(out: Console, findings: Findings) -> None:
+    """The last layer by both definitions, for the measures that were read by another one too."""
+    last = findings.layers[-1] if findings.layers else None
+    here = [r for r in findings.readings if r.layer == last and r.group is None]
+    by = {(r.measure, r.variant): r.value for r in here}
+    others = [r for r in here if r.variant != "definition"]
+    if not others:
+        return
+    columns = [Column("measure"), Column("definition", right=True), Column(others[0].variant, right=True)]
+    rows = [[r.measure, format_number(by[r.measure, "definition"]), format_number(r.value)] for r in others]
+    out.print()
+    print_table(out, columns, rows)
+
+
 def _print_readings(out: Console, findings: Findings) -> None:
     """All readings, where there is no mean cosine to draw."""
+    from isotrope.findings.reading import name_reading
     from isotrope.formats.names import is_vectors, name_layer
 
     columns = [
@@ -172,7 +189,13 @@ def _print_readings(out: Console, findings: Findings) -> None:
         if r.group is None:
             layer = name_layer(findings, r.layer)
             rows.append(
-                [layer, r.measure, format_number(r.value), _format_interval(r, format_number), format_number(r.null)]
+                [
+                    layer,
+                    name_reading(r.measure, r.variant),
+                    format_number(r.value),
+                    _format_interval(r, format_number),
+                    format_number(r.null),
+                ]
             )
     print_table(out, columns, rows)
 

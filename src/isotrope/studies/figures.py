@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isotrope.drawing.layers import label_layers
-from isotrope.drawing.style import COLOURS, COLUMN_WIDTH, use_style
+from isotrope.drawing.log_axis import use_log_axis, write_plain_ticks
+from isotrope.drawing.style import COLOURS, COLUMN_WIDTH, GREY, PAGE_WIDTH, use_style
 from isotrope.errors import InputError, MissingExtra
 from isotrope.studies.result import FigureEntry
 
@@ -55,6 +56,7 @@ def make_figure(
 
             figure = Figure(figsize=(width, height), layout="constrained")
             fill(figure)
+            write_plain_ticks(figure)
         return figure
 
     return StudyFigure(name, title, draw)
@@ -86,6 +88,55 @@ def make_layer_figure(
         figure.legend(title=by, loc="outside right upper")
 
     return make_figure(name, title, fill, width=width)
+
+
+#: Line styles for the models of an overlay, once all colours are used.
+_STYLES = ("-", "--", ":")
+
+#: An overlay has a logarithmic axis if positive values differ by more than this factor.
+_LOG_RANGE = 50.0
+
+
+def make_overlay_figure(
+    name: str,
+    title: str,
+    frame: pd.DataFrame,
+    columns: Mapping[str, str],
+    *,
+    lines: Sequence[float] = (),
+    width: float = PAGE_WIDTH,
+) -> StudyFigure:
+    """Make a figure with one line for each model over relative depth, in one panel for each column.
+
+    Args:
+        name: the name of its files.
+        title: what it shows, in one sentence.
+        frame: a row for each layer of each model in order, with the column `model` and `columns`.
+        columns: the columns to draw, with the names of their values.
+        lines: horizontal reference lines.
+        width: in inches.
+    """
+
+    def fill(figure: Figure) -> None:
+        if frame.empty:
+            raise InputError("the table has no row, so that there is nothing to draw")
+        panels = figure.subplots(1, len(columns), squeeze=False)[0]
+        for axes, (column, label) in zip(panels, columns.items(), strict=True):
+            for number, (_, rows) in enumerate(frame.groupby("model", sort=False)):
+                style = {"color": COLOURS[number % len(COLOURS)], "linestyle": _STYLES[number // len(COLOURS) % 3]}
+                named = {"label": str(rows["model"].iloc[0])} if axes is panels[0] else {}
+                depth = [index / max(len(rows) - 1, 1) for index in range(len(rows))]
+                axes.plot(depth, rows[column].astype(float), marker=".", **style, **named)
+            values = frame[column].astype(float).dropna()
+            if len(values) and values.min() > 0 and values.max() > _LOG_RANGE * values.min():
+                use_log_axis(axes)
+            for line in lines:
+                axes.axhline(line, color=GREY, linewidth=0.6)
+            axes.set_xlabel("relative depth")
+            axes.set_ylabel(label)
+        figure.legend(loc="outside lower center", ncols=min(frame["model"].nunique(), 4))
+
+    return make_figure(name, title, fill, width=width, height=2.6)
 
 
 def run_figures(run: Path, names: Sequence[str]) -> list[StudyFigure]:

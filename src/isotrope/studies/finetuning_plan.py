@@ -45,7 +45,7 @@ class FineTuning:
 
     def settings(self) -> dict[str, Any]:
         """The settings that must not change when a study is resumed."""
-        return {"tasks": self.names, "training": asdict(self.training)}
+        return {"tasks": self.names, "training": self.training.settings()}
 
     def announce(self, load: Callable[[str], Loaded], times: Mapping[str, float]) -> None:
         """Estimate how long fine-tuning takes, and say so; `times` is how often each model is trained on all tasks."""

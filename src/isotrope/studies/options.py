@@ -13,7 +13,7 @@ from dataclasses import MISSING, dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from isotrope.errors import InputError
 from isotrope.options import ScanOptions, option
@@ -24,10 +24,17 @@ if TYPE_CHECKING:
     from isotrope.findings import Findings, Reading
     from isotrope.layers import Layer
     from isotrope.pipeline import Progress
+    from isotrope.sources.models.load import Loaded
     from isotrope.sources.source import Source
 
 #: Texts of a quick study.
 QUICK_TEXTS = 1_000
+
+#: What a sequence of a sampled text is: a line, or a sentence of a line.
+Unit: TypeAlias = Literal["lines", "sentences"]
+
+#: What its tokens are: those of scikit-learn's CountVectorizer, or words between spaces.
+Tokens: TypeAlias = Literal["scikit-learn", "words"]
 
 
 def to_file_name(name: str) -> str:
@@ -39,9 +46,25 @@ def to_file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._=-]+", "-", Path(name).name).strip("-.") or "part"
 
 
-def to_model(name: str) -> str | None:
-    """Convert the name of a model to an argument of functions that read one; None for the embedded model."""
-    return None if name == EMBEDDED else name
+#: Names of folders that say nothing about the model in them.
+_GENERIC = {"model", "models", "checkpoint", "final", "best", "onnx"}
+
+
+def name_model(reference: str) -> str:
+    """The short name of a model: the last part of its hub id or path that says something.
+
+    >>> [name_model(one) for one in ("org/bert-tiny", "/data/minilm/model/", "smol.gguf", "embedded")]
+    ['bert-tiny', 'minilm', 'smol.gguf', 'embedded']
+    """
+    parts = [part for part in Path(reference).parts if part != "/"]
+    while len(parts) > 1 and parts[-1].lower() in _GENERIC:
+        parts.pop()
+    return parts[-1] if parts else reference
+
+
+def _name_reference(model: str | Path | Loaded) -> str:
+    """The hub id or path of a model, without a slash at its end; the name of a loaded model."""
+    return (str(model).rstrip("/") or "/") if isinstance(model, str | Path) else model.name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +73,7 @@ class StudyOptions:
 
     Args:
         output: the folder for tables, figures and runs.
-        models: hub ids, folders or GGUF files; none for the embedded model.
+        models: hub ids, folders, GGUF or ONNX files, or loaded models; none for the embedded model.
         text: what text models read, as for a scan.
         images: what image models read, as for a scan.
         sounds: what audio models read, as for a scan.
@@ -67,7 +90,7 @@ class StudyOptions:
     """
 
     output: str | Path = option(MISSING, "Folder to write.", flags=("--output", "-o"), type=Path, shown="a new one")
-    models: Sequence[str | Path] = option(
+    models: Sequence[str | Path | Loaded] = option(
         (), "Hub ids, folders or GGUF files, with commas between.", type=str, shown="embedded all-MiniLM-L6-v2"
     )
     text: str | Path | Sequence[str] | None = option(None, "Text file, folder, dataset id.", shown="Python manual")
@@ -89,10 +112,9 @@ class StudyOptions:
             raise InputError(f"the seed is {self.seed}, expected 0 to {2**31 - 1:,}.")
         if self.texts is not None and self.texts < 1:
             raise InputError(f"the number of texts is {self.texts}, expected 1 or more.")
-        if len({to_file_name(name) for name in self.names}) < len(self.names):
-            raise InputError(
-                f"the models {', '.join(self.names)} do not all have names of their own; rename or drop some."
-            )
+        if len({to_file_name(name) for name in self.names}) < max(len(self.models), 1):
+            given = ", ".join(map(_name_reference, self.models))
+            raise InputError(f"the models {given} do not all have names of their own; rename or drop some.")
         if self.text == "-":
             raise InputError("a study reads its text several times, standard input can be read once; give a file.")
 
@@ -100,15 +122,39 @@ class StudyOptions:
     def folder(self) -> Path:
         return Path(self.output)
 
+    @cached_property
+    def _references(self) -> dict[str, str | Loaded]:
+        """Hub ids, folders or files of the models, or loaded models, by their short names."""
+        given = {_name_reference(model): model for model in self.models or [EMBEDDED]}
+        return {name_model(name): name if isinstance(model, str | Path) else model for name, model in given.items()}
+
     @property
     def names(self) -> list[str]:
-        """The names of the models, without a slash at the end."""
-        return [str(model).rstrip("/") or "/" for model in self.models] or [EMBEDDED]
+        """The short names of the models."""
+        return list(self._references)
+
+    def reference(self, model: str) -> str | Loaded | None:
+        """The hub id, folder or file of a model, or the loaded model, as functions that read one take it.
+
+        It is None for the embedded model.
+
+        Args:
+            model: a short name, or itself such a reference.
+        """
+        given = self._references.get(model, model)
+        return None if isinstance(given, str) and given == EMBEDDED else given
+
+    def path(self, model: str) -> str | None:
+        """As `reference`, for experiments that load the model again and again; a loaded model is refused."""
+        given = self.reference(model)
+        if given is None or isinstance(given, str):
+            return given
+        raise InputError(f"{model} is a loaded model, and this study loads its models itself; give a hub id or folder.")
 
     def settings(self) -> dict[str, Any]:
         """The settings that must not change when a study is resumed."""
         return {
-            "models": self.names,
+            "models": [_name_reference(model) for model in self._references.values()],
             "text": None if self.text is None else str(self.text) if isinstance(self.text, (str, Path)) else "a list",
             "data": None if self.data is None else str(self.data),
             "texts": self.texts,
@@ -133,7 +179,7 @@ class StudyOptions:
         """What a model reads; text, if it reads several things."""
         from isotrope.sources.models.load import can_read
 
-        can = can_read(to_model(model))
+        can = can_read(self.reference(model))
         return "text" if "text" in can else can[0]
 
     def _limit_media(self, model: str, modality: str) -> Any:
@@ -152,7 +198,7 @@ class StudyOptions:
     def input(self, model: str, **more: Any) -> Input:
         """The input of a model and the text."""
         given = {"text": self.limited_text, "device": self.device, "batch_size": self.batch_size} | more
-        return Input(model=to_model(model), **given)
+        return Input(model=self.reference(model), **given)
 
     def source(self, model: str, **more: Any) -> Source:
         """The rows of a model over what it reads: text, images or sounds."""

@@ -8,12 +8,16 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isotrope.formats.json import to_plain
 from isotrope.report.html import make_policy, read_style_sheet, render
 from isotrope.storage.files import resolve_inside
-from isotrope.studies.result import OUTCOMES, FigureEntry, Outcome, Part, Study, Table
+from isotrope.studies.result import Claim, FigureEntry, Part, Study, Table
+from isotrope.studies.verdict import OUTCOMES, Outcome
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Rows of a long table that the page shows, and the most that it shows of a short one; the files hold all.
 _FIRST, _WHOLE = 10, 60
@@ -25,6 +29,7 @@ _MEANINGS: dict[Outcome, str] = {
     "contradicts": "Results that contradict the paper",
     "misprint": "Misprints: numbers that the paper's own data contradict",
     "agrees": "Results that agree with the paper",
+    "undecided": "Results that decide nothing: the interval or the corrected p-value allows both",
     "note": "Notes",
 }
 
@@ -52,9 +57,10 @@ def format_page(studies: Sequence[Study], folder: Path) -> str:
 
 
 def _describe_study(study: Study, folder: Path, below: str) -> dict[str, Any]:
+    anchors = {part.name: f"{study.name}-{number}" for number, part in enumerate(study.parts)}
     claims = {
         outcome: [
-            {"text": _capitalise(claim.text), "where": f"({part}{f', {claim.where}' if claim.where else ''})"}
+            _describe_claim(part, claim, anchors[part])
             for part, claim in study.ranked_claims
             if claim.outcome == outcome
         ]
@@ -68,14 +74,29 @@ def _describe_study(study: Study, folder: Path, below: str) -> dict[str, Any]:
         "summary": f"{', '.join(counts)}." if counts else "",
         "outcomes": [(outcome, _MEANINGS[outcome], found) for outcome, found in claims.items() if found],
         "parts": [
-            _describe_part(part, folder, below, f"{study.name}-{number}")
-            for number, part in enumerate(study.parts)
+            _describe_part(part, folder, below, anchors[part.name])
+            for part in study.parts
             if part.tables or part.figures
         ],
     }
 
 
+def _describe_claim(part: str, claim: Claim, anchor: str) -> dict[str, Any]:
+    return {
+        "text": _capitalise(claim.text),
+        "where": claim.where,
+        "part": part,
+        "anchor": anchor,
+        "of": ", ".join(word for word in (claim.model, claim.model_class) if word and word not in claim.text),
+        "ours": _format_cell(claim.ours)[0],
+        "published": _format_cell(claim.published)[0],
+        "evidence": claim.evidence,
+    }
+
+
 def _format_count(outcome: Outcome, count: int) -> str:
+    if outcome == "undecided":
+        return f"{count} not decided"
     words = {"contradicts": "contradiction", "misprint": "misprint", "agrees": "agreement", "note": "note"}
     return f"{count} {words[outcome]}{'s' if count > 1 else ''}"
 
@@ -86,7 +107,8 @@ def _describe_part(part: Part, folder: Path, below: str, anchor: str) -> dict[st
         "anchor": anchor,
         "name": _capitalise(part.name),
         "figures": [_describe_figure(figure, folder, files) for figure in part.figures],
-        "tables": [_describe_table(table, files) for table in part.tables],
+        "tables": [_describe_table(table, files) for table in part.tables if table.shown],
+        "files": [{"title": t.title, "file": f"{files}/{t.name}"} for t in part.tables if not t.shown],
     }
 
 
@@ -101,8 +123,8 @@ def _describe_figure(figure: FigureEntry, folder: Path, files: str) -> dict[str,
 
 
 def _describe_table(table: Table, files: str) -> dict[str, Any]:
-    n = len(table.frame)
-    shown = table.frame if n <= _WHOLE else table.frame.head(_FIRST)
+    n, frame = len(table.frame), _order_columns(table.frame)
+    shown = frame if n <= _WHOLE else frame.head(_FIRST)
     rows = [[_format_cell(value) for value in row] for row in shown.itertuples(index=False)]
     numbers = [all(number for _, number in column) for column in zip(*rows, strict=True)] or [False] * shown.shape[1]
     return {
@@ -112,6 +134,24 @@ def _describe_table(table: Table, files: str) -> dict[str, Any]:
         "rest": f"The first {len(shown)} of {n:,} rows; all as " if n > len(shown) else "As ",
         "file": f"{files}/{table.name}",
     }
+
+
+def _order_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """The columns in the order of the page: what a row is about, the first number, what the paper prints, the rest.
+
+    >>> import pandas as pd
+    >>> list(_order_columns(pd.DataFrame([[1.0, 0.5, "raw", 2.0]], columns=["ours", "low", "repair", "printed"])))
+    ['repair', 'ours', 'printed', 'low']
+    """
+    texts = [name for name in frame if not _is_numeric(frame[name])]
+    printed = [name for name in frame if str(name).startswith(("printed", "published")) and name not in texts]
+    numbers = [name for name in frame if name not in (*texts, *printed)]
+    ordered: pd.DataFrame = frame[[*texts, *numbers[:1], *printed, *numbers[1:]]]
+    return ordered
+
+
+def _is_numeric(column: pd.Series[Any]) -> bool:
+    return all(_format_cell(value)[1] for value in column)
 
 
 def _format_cell(value: Any) -> tuple[str, bool]:

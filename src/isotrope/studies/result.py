@@ -5,20 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from scipy import stats
 
 from isotrope.formats.json import format_json, to_plain
+from isotrope.studies.verdict import OUTCOMES, Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: The result agrees with the claim or contradicts it, the printed number is wrong, or nothing is decided.
-Outcome: TypeAlias = Literal["agrees", "contradicts", "misprint", "note"]
-
-#: The order in which claims are shown.
-OUTCOMES: tuple[Outcome, ...] = ("contradicts", "misprint", "agrees", "note")
 
 
 @dataclass(frozen=True)
@@ -31,6 +26,9 @@ class Claim:
         where: the figure, table or section of the paper.
         ours: the number that was found, NaN where there is none.
         published: the number of the paper, NaN where there is none.
+        evidence: the interval or p-value that decides, in words; empty where none is needed.
+        model: the name of the model, empty for a claim about several or none.
+        model_class: its class, see `isotrope.studies.model_class`.
     """
 
     outcome: Outcome
@@ -38,22 +36,9 @@ class Claim:
     where: str = ""
     ours: float = math.nan
     published: float = math.nan
-
-    @classmethod
-    def judge(
-        cls, holds: bool, text: str, where: str = "", ours: float = math.nan, published: float = math.nan
-    ) -> Claim:
-        """A claim that agrees with the paper where it holds, and contradicts it elsewhere."""
-        return cls("agrees" if holds else "contradicts", text, where, ours, published)
-
-
-def judge_gain(low: float, high: float) -> Outcome:
-    """Judge a gain that a paper reports by the interval of ours: undecided where it holds zero, or is NaN.
-
-    >>> judge_gain(0.1, 0.9), judge_gain(-0.9, -0.1), judge_gain(-0.1, 0.1)
-    ('agrees', 'contradicts', 'note')
-    """
-    return "agrees" if low > 0 else "contradicts" if high < 0 else "note"
+    evidence: str = ""
+    model: str = ""
+    model_class: str = ""
 
 
 def rank_correlation(x: Sequence[Any] | pd.Series[Any], y: Sequence[Any] | pd.Series[Any]) -> float:
@@ -77,11 +62,19 @@ def depth_correlation(values: pd.Series[Any]) -> float:
 
 @dataclass(frozen=True)
 class Table:
-    """One table of a study, with a title that says in one sentence what it shows."""
+    """One table of a study.
+
+    Args:
+        name: the name of its files.
+        title: what it shows, in one sentence.
+        frame: the rows.
+        shown: whether the page of the study shows it; long lists of coordinates are in the files alone.
+    """
 
     name: str
     title: str
     frame: pd.DataFrame = field(repr=False)
+    shown: bool = True
 
     def records(self) -> list[dict[str, Any]]:
         """The rows as plain data, None where a number is undefined."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -23,6 +23,7 @@ from isotrope.storage.files import (
 from isotrope.storage.locks import hold_lock
 from isotrope.storage.provenance import describe_provenance, record_start
 from isotrope.studies.figures import StudyFigure, save_figures
+from isotrope.studies.model_class import find_class
 from isotrope.studies.options import StudyOptions, to_file_name
 from isotrope.studies.page import format_page
 from isotrope.studies.result import Claim, FigureEntry, Part, Study, Table
@@ -81,17 +82,30 @@ def run_study(
         if prepare is not None:
             prepare()
         write_text(output / _SETTINGS, json.dumps(chosen, indent=1))
+        classes: dict[str, str] = {}
         for number, (part, run) in enumerate(experiments.items(), start=1):
             folder = _part_folder(output, part)
             if not (folder / _PART).exists():
                 if options.progress is not None:
                     options.progress(f"part {number} of {len(experiments)}: {part}", 0, None)
-                _save(folder, part, run())
+                _save(folder, part, _name_classes(run(), options, classes))
             parts.append(load_part(output, part))
         study = Study(name, paper, parts, chosen, describe_provenance(started, chosen, 0))
         write_text(output / "study.json", study.to_json())
         write_text(output / "study.html", format_page([study], output))
         return study
+
+
+def _name_classes(results: Results, options: StudyOptions, known: dict[str, str]) -> Results:
+    """Add the class of its model to each claim about one; known: classes that were found before, by model."""
+    claims = []
+    for claim in results.claims:
+        if claim.model in options.names and not claim.model_class:
+            if claim.model not in known:
+                known[claim.model] = find_class(options.input(claim.model).load())
+            claim = replace(claim, model_class=known[claim.model])
+        claims.append(claim)
+    return results._replace(claims=claims)
 
 
 def check_folder(output: Path, settings: Mapping[str, Any], *, resume: bool) -> None:
@@ -130,7 +144,10 @@ def _save(folder: Path, name: str, results: Results) -> None:
             write_text(target / f"{table.name}.json", json.dumps(table.records(), indent=1, allow_nan=False))
         index = {
             "name": name,
-            "tables": [{"name": t.name, "title": t.title, "columns": list(t.frame.columns)} for t in results.tables],
+            "tables": [
+                {"name": t.name, "title": t.title, "columns": list(t.frame.columns), "shown": t.shown}
+                for t in results.tables
+            ],
             "claims": [to_plain(vars(claim)) for claim in results.claims],
             "figures": [asdict(figure) for figure in save_figures(results.figures, target)],
         }
@@ -150,7 +167,8 @@ def load_part(output: Path, name: str) -> Part:
         tables = []
         for table in index["tables"]:
             rows = _read_json(resolve_inside(folder, f"{table['name']}.json"))
-            tables.append(Table(table["name"], table["title"], pd.DataFrame(rows, columns=table["columns"])))
+            frame = pd.DataFrame(rows, columns=table["columns"])
+            tables.append(Table(table["name"], table["title"], frame, table.get("shown", True)))
         claims = [Claim(**_restore_nan(claim)) for claim in index["claims"]]
         figures = [FigureEntry(**figure) for figure in index["figures"]]
         return Part(index["name"], f"{folder.parent.name}/{folder.name}", tables, claims, figures)

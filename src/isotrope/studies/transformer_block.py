@@ -1,16 +1,20 @@
-"""One transformer block on its own, fresh or of a trained model, and what its attention does to given rows."""
+"""One transformer block on its own, and what its attention does to given rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from typing import Any, TypeAlias
 
 from isotrope.errors import InputError
 
 #: Names of the modules that make queries and keys; the last one makes queries, keys and values in one.
 _QUERY, _KEY, _ALL = ("query", "q_proj", "q_lin", "q"), ("key", "k_proj", "k_lin", "k"), "c_attn"
+
+#: What a block is given besides its rows.
+BlockArguments: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
 
 #: How far recomputed scores may be from those of the block, as a share of the largest, to count as the same.
 _SAME = 1e-3
@@ -37,46 +41,50 @@ class Activations:
     query_input: Any = None
 
 
+#: Changes the scores of attention before the softmax, (heads, t, t).
+ScoreChange: TypeAlias = Callable[[Any], Any]
+
+
 @dataclass(frozen=True)
 class TransformerBlock:
     """One block of a model.
 
     Args:
         name: of the model and the block.
-        model: the whole model.
-        number: of the block in the model.
-        table: the raw input embeddings, (v, d).
+        module: the block itself.
+        table: rows that inputs are drawn from, (v, d): the input embeddings of a text model, patches or frames.
         heads: the number of attention heads.
         max_rows: the longest sequence.
+        find_arguments: runs the model on a sequence of t rows and returns what it gives the block besides the rows,
+            such as a mask or positions.
+        min_rows: the shortest sequence, the same as the longest where the block takes sequences of one length alone.
     """
 
     name: str
-    model: Any = field(repr=False)
-    number: int
+    module: Any = field(repr=False)
     table: Any = field(repr=False)
     heads: int
     max_rows: int
+    find_arguments: Callable[[int], BlockArguments] = field(repr=False)
+    min_rows: int = 1
 
-    def __call__(self, rows: Any) -> Activations:
-        """The block on rows (t, d) of one sequence."""
+    def __call__(self, rows: Any, change: ScoreChange | None = None) -> Activations:
+        """The block on rows (t, d) of one sequence; change: what is done to the scores before the softmax."""
         import torch
 
         seen = Activations()
-        with (
-            torch.inference_mode(),
-            _isolate_block(self.model, self.number) as block,
-            _record_activations(block, rows, seen, self.heads),
-        ):
-            ids = torch.zeros((1, len(rows)), dtype=torch.long, device=rows.device)
-            self.model(input_ids=ids, attention_mask=torch.ones_like(ids))
+        with torch.inference_mode():
+            args, kwargs = self.find_arguments(len(rows))
+            with _record_activations(self.module, seen, self.heads, change):
+                out = self.module(rows[None], *args, **kwargs)
+        seen.output = (out[0] if isinstance(out, tuple) else out).reshape(rows.shape)
         return seen
 
     def project(self, rows: Any) -> tuple[Any, Any] | None:
         """W_Q x and W_K x of rows (n, d) without biases, (heads, n, d_k); None where both come out of one module."""
         import torch
 
-        block = find_blocks(self.model)[1][self.number]
-        modules = [_find_module(block, names) for names in (_QUERY, _KEY)]
+        modules = [_find_module(self.module, names) for names in (_QUERY, _KEY)]
         if any(module is None for module in modules):
             return None
         with torch.inference_mode():
@@ -85,50 +93,26 @@ class TransformerBlock:
         return query, key
 
 
-def check_block_width(width: int) -> None:
-    """Raise an error for a width that is no multiple of heads of 64, unless one smaller head takes it."""
-    if width < 1 or (width > 64 and width % 64):
-        raise InputError(f"the width of the fresh block is {width}, expected 1 to 64, or a multiple of 64.")
+def catch_arguments(block: Any, run: Callable[[int], Any]) -> Callable[[int], BlockArguments]:
+    """Make a function from a number of rows to what a block is given besides them, such as a mask or positions.
 
+    Args:
+        block: of a model.
+        run: runs the model, or the stack that the block is of, on a sequence of so many rows.
+    """
 
-def make_fresh_block(width: int = 768, seed: int = 0, vocabulary: int = 30_522) -> TransformerBlock:
-    """A block and an embedding table built and initialised as BERT's (Devlin et al. 2019)."""
-    import torch
-    from transformers import BertConfig, BertModel
+    @cache
+    def find_arguments(length: int) -> BlockArguments:
+        caught: list[BlockArguments] = []
+        hook = block.register_forward_pre_hook(lambda _, *given: caught.append(given), with_kwargs=True)
+        try:
+            run(length)
+        finally:
+            hook.remove()
+        args, kwargs = caught[0]
+        return args[1:], {name: value for name, value in kwargs.items() if name != "hidden_states"}
 
-    check_block_width(width)
-    heads = max(1, width // 64)
-    config = BertConfig(
-        hidden_size=width,
-        num_attention_heads=heads,
-        intermediate_size=4 * width,
-        num_hidden_layers=1,
-        vocab_size=vocabulary,
-        attn_implementation="eager",
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        model = BertModel(config, add_pooling_layer=False).eval()
-    table = model.get_input_embeddings().weight.detach()[1:]  # the first is for padding, and zero
-    return TransformerBlock(f"fresh, seed {seed}", model, 0, table, heads, config.max_position_embeddings)
-
-
-def take_block(loaded: Any, number: int) -> TransformerBlock:
-    """Take a block of a loaded text model by number, negative ones from the end."""
-    model = loaded.model
-    table = model.get_input_embeddings().weight.detach()
-    if loaded.encoder_decoder or table.shape[1] != model.config.hidden_size:
-        what = "has an encoder and a decoder" if loaded.encoder_decoder else "widens its embeddings"
-        raise InputError(
-            f"{loaded.name} {what}, so that its blocks cannot be given raw embeddings; name another model."
-        )
-    model.set_attn_implementation("eager")  # the others do not show their scores
-    count = len(find_blocks(model)[1])
-    if not -count <= number < count:
-        raise InputError(f"there is no block {number}: {loaded.name} has blocks 0 to {count - 1}.")
-    heads = int(model.config.num_attention_heads)
-    max_rows = int(getattr(model.config, "max_position_embeddings", None) or 512)
-    return TransformerBlock(f"{loaded.name}, block {number % count}", model, number % count, table, heads, max_rows)
+    return find_arguments
 
 
 def count_blocks(loaded: Any) -> int:
@@ -147,54 +131,34 @@ def find_blocks(model: Any) -> tuple[str, Any]:
 
 
 @contextmanager
-def _isolate_block(model: Any, number: int) -> Iterator[Any]:
-    """Leave the model only one of its blocks."""
-    import torch
-
-    name, blocks = find_blocks(model)
-    parent, _, last = name.rpartition(".")
-    holder, block = model.get_submodule(parent), blocks[number]
-    setattr(holder, last, torch.nn.ModuleList([block]))
-    try:
-        yield block
-    finally:
-        setattr(holder, last, blocks)
-
-
-@contextmanager
-def _record_activations(block: Any, rows: Any, seen: Activations, heads: int) -> Iterator[None]:
-    """Feed a block these rows instead of its input, and record its activations."""
+def _record_activations(block: Any, seen: Activations, heads: int, change: ScoreChange | None) -> Iterator[None]:
+    """Record the activations of a block, and change the scores of its attention."""
     from torch.overrides import TorchFunctionMode
 
     class Softmax(TorchFunctionMode):  # type: ignore[misc]
         """Keeps the scores that the first softmax over a square map gets, and what it makes of them."""
 
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            first = getattr(func, "__name__", "") == "softmax" and args[0].ndim == 4 and seen.softmax is None
+            if first and change is not None:
+                args = (change(args[0][0])[None], *args[1:])
             out = func(*args, **(kwargs or {}))
-            if getattr(func, "__name__", "") == "softmax" and out.ndim == 4 and seen.softmax is None:
+            if first:
                 seen.scores, seen.softmax = args[0][0], out[0]
             return out
 
-    def swap(_: Any, args: Any, kwargs: Any) -> Any:
-        given = rows[None]
-        if args:
-            return (given, *args[1:]), kwargs
-        return args, {**kwargs, "hidden_states": given}
-
-    def keep(_: Any, __: Any, out: Any) -> None:
-        seen.output = (out[0] if isinstance(out, tuple) else out).reshape(rows.shape)
-
     def keep_query(_: Any, args: Any, out: Any) -> None:
-        seen.query_input, seen.query = args[0][0], _split_heads(out[0], heads)
+        if seen.query is None:
+            seen.query_input, seen.query = args[0][0], _split_heads(out[0], heads)
 
     def keep_key(_: Any, __: Any, out: Any) -> None:
-        seen.key = _split_heads(out[0], heads)
+        seen.key = _split_heads(out[0], heads) if seen.key is None else seen.key
 
     def keep_both(_: Any, args: Any, out: Any) -> None:
         query, key, _value = out[0].chunk(3, dim=-1)
         seen.query_input, seen.query, seen.key = args[0][0], _split_heads(query, heads), _split_heads(key, heads)
 
-    hooks = [block.register_forward_pre_hook(swap, with_kwargs=True), block.register_forward_hook(keep)]
+    hooks = []
     for names, hook in ((_QUERY, keep_query), (_KEY, keep_key), ((_ALL,), keep_both)):
         module = _find_module(block, names)
         if module is not None:

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import faiss
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,7 +19,8 @@ from isotrope.finetuning.glue import evaluate_glue
 from isotrope.sources.models.load import load
 from isotrope.studies.latent_geometry import latent_geometry
 from isotrope.studies.latent_geometry.changed_models import add_weight_noise, list_cases, sort_levels
-from isotrope.studies.latent_geometry.measures import compute_measures
+from isotrope.studies.latent_geometry.initialisation import SCALES
+from isotrope.studies.latent_geometry.measures import compute_measures, prepare_space
 from isotrope.studies.latent_geometry.noise_results import compare_levels, compare_models
 from isotrope.studies.latent_geometry.published import TABLE_2
 from testkit.models import save_model, texts
@@ -70,7 +72,7 @@ def test_the_whole_study_goes_on_where_it_stopped(
     scored = 2 * 3 + 2 + 2 + 3  # noise, shuffled and untrained, small noise, one block each
     assert len(before) == 5
     assert len(trained) == 2 * scored - 5
-    every = study.table(f"{model} noise", "models")
+    every = study.table("small noise", "models")
     assert len(every) == scored + 2
     assert every["glue"].notna().sum() == scored
     assert set(every["kind"]) == {
@@ -103,14 +105,21 @@ def test_the_whole_study_goes_on_where_it_stopped(
 
 @pytest.mark.long
 def test_a_quick_study_without_tasks_only_measures(model: str, data: Path, tmp_path: Path) -> None:
-    given = asked(model, data) | {"tasks": [], "quick": True}
+    given = asked(model, data) | {"tasks": [], "quick": True, "sweep": ["2x16"], "initialisation": True}
     study = latent_geometry(output=tmp_path / "s", **given)
-    every = study.table(f"{model} noise", "models")
+    swept = study.table("small sweep", "sweep")
+    assert set(swept["quantizer"]) == {"additive", "product"}
+    assert (swept["codebooks"] == 2).all()
+    assert (study.table("small initialisation", "scales")["weights"] == "fresh").sum() == len(SCALES)
+    volumes = study.table("small weights 0 seed 0", "volumes")
+    assert list(volumes["quantizer"]) == ["additive", "product"]
+    assert study.settings["quantizer"] == f"faiss {faiss.__version__}"
+    every = study.table("small noise", "models")
     assert "glue" not in every
     assert every["n"].nunique() == 1
     assert len(study.table("sample", "sample")) == 10
     assert any("no model was fine-tuned" in claim.text for claim in study.claims)
-    level = study.table(f"{model} noise", "with_level").set_index("measure")
+    level = study.table("small noise", "with_level").set_index("measure")
     rows = every[every["kind"] == "weights"]
     assert level.loc["eee", "weights"] == pytest.approx(stats.spearmanr(rows["level"], rows["eee"]).statistic)
 
@@ -133,13 +142,15 @@ def test_embeddings_of_another_model_are_tried(model: str, data: Path, tmp_path:
     other = save_model(tmp_path / "other", "bert", seed=5)
     given = asked(model, data) | {"foreign": other, "levels": [0.0], "seeds": 1, "tasks": ["rte"]}
     study = latent_geometry(output=tmp_path / "s", **given, others=[f"{other}/"])
-    every = study.table(f"{model} noise", "models")
+    every = study.table("small noise", "models")
     assert every["kind"].tolist() == ["weights", "shuffled embeddings", "foreign embeddings", "untrained"]
     assert every["glue"].notna().all()
     assert every["eee"].nunique() == 4
-    checkpoint = study.table(f"{other} checkpoint seed 0", "measured")
+    assert set(every["quantizer"]) == {f"faiss {faiss.__version__}"}
+    assert not any(str(tmp_path) in claim.text for claim in study.claims)
+    checkpoint = study.table("other checkpoint seed 0", "measured")
     assert checkpoint["eee"].item() not in every["eee"].tolist()
-    assert study.table(f"{other} checkpoint seed 0 glue", "scores")["glue"].notna().all()
+    assert study.table("other checkpoint seed 0 glue", "scores")["glue"].notna().all()
 
 
 def test_regressions_know_the_model_that_noise_was_added_to() -> None:
@@ -167,29 +178,44 @@ def test_regressions_know_the_model_that_noise_was_added_to() -> None:
     assert fitted["training_mean_mse"].iloc[0] == pytest.approx(guess)
     few = compare_models(pd.DataFrame(rows[:4]))
     assert not few.tables
-    assert "4 noisy models" in few.claims[0].text
+    assert "4 noisy models were scored" in few.claims[0].text
+
+
+def make_noisy(scores: list[list[float]]) -> pd.DataFrame:
+    """Noisy models of one, a list of scores for each seed; every measure falls with the share of noise."""
+    rows = []
+    for seed, by_level in enumerate(scores):
+        for number, glue in enumerate(by_level):
+            kept = {"model": "one", "architecture": "one", "kind": "weights", "level": number / 10, "seed": seed}
+            wiggle = 0.01 * (number % 2) + 0.001 * seed
+            rows.append(kept | {"glue": glue} | dict.fromkeys(TABLE_2, 1.0 - number / 10 + wiggle))
+    return pd.DataFrame(rows)
+
+
+FALLING = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
 
 
 @pytest.mark.parametrize(
-    ("scores", "fall", "strength"),
+    ("scores", "outcome"),
     [
-        ([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2], "agrees", "agrees"),
-        ([0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9], "contradicts", "contradicts"),
-        ([0.5, 0.8, 0.4, 0.6, 0.7, 0.3, 0.6, 0.5], "contradicts", "note"),
-        ([0.2, 0.3, 0.4, 0.5], "note", None),
+        ([FALLING, FALLING, [0.9, 0.7, 0.8, 0.6, 0.5, 0.4, 0.3, 0.2]], "agrees"),
+        ([FALLING[::-1], FALLING[::-1], [0.2, 0.4, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9]], "contradicts"),
+        ([FALLING, FALLING[::-1], FALLING], "undecided"),
+        ([FALLING], "undecided"),
     ],
-    ids=["falls", "rises", "neither", "few"],
+    ids=["falls", "rises", "seeds differ", "one seed"],
 )
-def test_a_claim_is_judged_only_where_the_numbers_decide(scores: list[float], fall: str, strength: str | None) -> None:
-    """Patchiness falls with the share of noise, so that its r is 1 where the score falls too."""
-    rows = []
-    for number, glue in enumerate(scores):
-        kept = {"model": "one", "architecture": "one", "kind": "weights", "level": number / 10, "seed": 0, "glue": glue}
-        rows.append(kept | dict.fromkeys(TABLE_2, 1.0 - number / 10 + 0.01 * (number % 2)))
-    every = pd.DataFrame(rows)
-    assert [claim.outcome for claim in compare_levels("one", every).claims] == [fall]
+def test_a_claim_is_judged_over_seeds(scores: list[list[float]], outcome: str) -> None:
+    """Patchiness falls with the share of noise, so that its r is near 1 where the score falls too."""
+    every = make_noisy(scores)
+    assert compare_levels("one", every).claims[0].outcome == outcome
     found = {claim.where: claim.outcome for claim in compare_models(every).claims}
-    assert found.get("Fig. 3") == strength
+    assert found["Fig. 3"] == outcome
+
+
+def test_few_models_have_no_correlation() -> None:
+    found = compare_models(make_noisy([[0.2, 0.3, 0.4, 0.5]]))
+    assert [(claim.outcome, claim.where) for claim in found.claims] == [("note", "Table 2")]
 
 
 def test_each_case_has_a_name_of_its_own() -> None:
@@ -222,7 +248,7 @@ def test_levels_are_taken_in_order_and_once() -> None:
 
 def test_rows_that_are_all_alike_have_no_quantized_measures() -> None:
     rows = np.ones((600, 8)) + np.arange(600)[:, None] % 3
-    found = compute_measures(rows)
+    found = compute_measures(prepare_space(rows))
     assert math.isnan(found["point_patchiness_additive"])
     assert math.isnan(found["cluster_eee_product"])
     assert math.isfinite(found["isoscore"])

@@ -27,7 +27,11 @@ _NEAR = 0.02
 #: Of the weights of a softmax: by position, and of a whole sequence.
 _ENDS = ("max", "median", "min", "sequence_max", "sequence_median", "sequence_min")
 
-_QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+#: Bins of the histogram of scores.
+BINS = 60
+
+#: Scores below this are hidden by a mask.
+_HIDDEN = -1e4
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class Inputs:
         import torch
 
         rng, other = (np.random.default_rng([kind, number]) for kind, number in ((0, seed), (1, direction)))
-        length = min(length, block.max_rows)
+        length = max(block.min_rows, min(length, block.max_rows))
         ids = torch.from_numpy(rng.integers(len(block.table), size=(sequences, length)))
         rows = block.table[ids].float()
         vector = torch.from_numpy(other.normal(size=rows.shape[2])).to(rows)
@@ -53,6 +57,34 @@ class Inputs:
 def apply_bias(block: TransformerBlock, inputs: Inputs, norms: Sequence[float] = NORMS) -> list[dict[str, Any]]:
     """Every quantity of Figures 6 to 10 at each norm N of the bias, as one record each."""
     return [_measure_at(block, inputs, norm) for norm in norms]
+
+
+def count_scores(block: TransformerBlock, inputs: Inputs, norms: Sequence[float]) -> list[dict[str, Any]]:
+    """Count the scores before the softmax in equal bins between the least and the largest, at each norm: Figure 7.
+
+    Args:
+        block: what to measure.
+        inputs: its rows and the direction of the bias.
+        norms: of the bias.
+
+    Returns:
+        A record for each bin: norm of the bias, left and right end, and number of scores; none where attention hides
+        its scores.
+    """
+    records = []
+    for norm in norms:
+        seen = [_find_scores(block(rows + norm * inputs.direction)) for rows in inputs.rows]
+        if any(scores is None for scores in seen):
+            return []
+        values = [scores for scores in seen if scores is not None]
+        ends = min(v.min() for v in values), max(v.max() for v in values)
+        counts = np.sum([np.histogram(v, BINS, range=ends)[0] for v in values], axis=0)
+        edges = np.histogram_bin_edges([], BINS, range=ends)
+        records += [
+            {"bias_norm": norm, "left": float(left), "right": float(right), "count": int(count)}
+            for left, right, count in zip(edges[:-1], edges[1:], counts, strict=True)
+        ]
+    return records
 
 
 def find_fixed_points(block: TransformerBlock, inputs: Inputs, records: Sequence[dict[str, Any]]) -> dict[str, float]:
@@ -89,8 +121,9 @@ def _measure_at(block: TransformerBlock, inputs: Inputs, norm: float) -> dict[st
     record: dict[str, Any] = {"bias_norm": norm}
     record |= _measure_lengths("input", x) | _measure_lengths("output", out)
     record |= {f"{name}_cosine": get("mean_cosine")(rows) for name, rows in (("input", x), ("output", out))}
+    record["cosine_gain"] = record["output_cosine"] - record["input_cosine"]
     record |= _average([_measure_scores(seen) for seen in passes])
-    record |= _average([_measure_sharpness(seen.softmax, "softmax") for seen in passes])
+    record |= _average([measure_sharpness(seen.softmax, seen.scores) for seen in passes])
     record |= _measure_heads(passes, "query") | _measure_heads(passes, "key")
     record |= _measure_mean_errors(block, passes)
     record |= _average(
@@ -106,28 +139,45 @@ def _measure_lengths(name: str, rows: NDArray[np.floating[Any]]) -> dict[str, fl
     return {f"{name}_norm": float(norms.mean()), f"{name}_mean_norm": float(mean)}
 
 
-def _measure_scores(seen: Activations) -> dict[str, float]:
-    """Fig. 7: where the scores before the softmax lie; those that a mask hides are left out."""
+def _find_scores(seen: Activations) -> NDArray[np.float64] | None:
+    """All scores before the softmax that no mask hides; None where attention does not show them."""
     if seen.scores is None:
+        return None
+    values: NDArray[np.float64] = seen.scores.double().numpy()
+    return values[values > _HIDDEN]
+
+
+def _measure_scores(seen: Activations) -> dict[str, float]:
+    """Fig. 7: where the scores before the softmax lie."""
+    values = _find_scores(seen)
+    if values is None:
         return {"score_mean": math.nan, "score_deviation": math.nan}
-    values = seen.scores.double()
-    values = values[values > -1e4].numpy()
-    quantiles = {f"score_{q:g}": float(v) for q, v in zip(_QUANTILES, np.quantile(values, _QUANTILES), strict=True)}
-    return {"score_mean": float(values.mean()), "score_deviation": float(values.std())} | quantiles
+    return {"score_mean": float(values.mean()), "score_deviation": float(values.std())}
 
 
-def _measure_sharpness(softmax: Any, name: str) -> dict[str, float]:
-    """Figs. 9 and 10: largest, median and smallest weight of each position, and of the whole sequence."""
+def measure_sharpness(softmax: Any, scores: Any, name: str = "softmax") -> dict[str, float]:
+    """Figs. 9 and 10: largest, median and smallest weight of each position, and of the whole sequence.
+
+    Args:
+        softmax: the weights of attention, (heads, t, t); None where attention hides them.
+        scores: before the softmax; weights whose score a mask hides are left out.
+        name: of the weights.
+    """
     if softmax is None:
-        return {}
-    values = softmax.double()
+        return {f"{name}_{end}": math.nan for end in _ENDS}
+    values: NDArray[np.float64] = softmax.double().numpy()
+    hidden = scores.numpy() <= _HIDDEN
+    largest, median, smallest = np.max, np.median, np.min
+    if hidden.any():
+        values = np.where(hidden, np.nan, values)
+        largest, median, smallest = np.nanmax, np.nanmedian, np.nanmin
     return {
-        f"{name}_max": float(values.amax(-1).mean()),
-        f"{name}_median": float(values.median(-1).values.mean()),
-        f"{name}_min": float(values.amin(-1).mean()),
-        f"{name}_sequence_max": float(values.max()),
-        f"{name}_sequence_median": float(values.median()),
-        f"{name}_sequence_min": float(values.min()),
+        f"{name}_max": float(largest(values, axis=-1).mean()),
+        f"{name}_median": float(median(values, axis=-1).mean()),
+        f"{name}_min": float(smallest(values, axis=-1).mean()),
+        f"{name}_sequence_max": float(largest(values)),
+        f"{name}_sequence_median": float(median(values)),
+        f"{name}_sequence_min": float(smallest(values)),
     }
 
 
@@ -176,11 +226,19 @@ def _measure_without_term(block: TransformerBlock, seen: Activations, rows: Any,
     names = [f"no_bAx_{end}" for end in _ENDS]
     if not has_plain_scores(seen) or not torch.equal(seen.query_input, rows + bias):
         return dict.fromkeys(names, math.nan)
+    term = find_bias_term(block, rows, bias)
+    if term is None:
+        return dict.fromkeys(names, math.nan)
+    scores = seen.scores - term
+    return measure_sharpness(scores.softmax(-1), scores, "no_bAx")
+
+
+def find_bias_term(block: TransformerBlock, rows: Any, bias: Any) -> Any:
+    """The term bᵀAy of the scores for all keys y, (heads, 1, t); None where queries and keys come out of one module."""
     projected, of_bias = block.project(rows), block.project(bias[None])
     if projected is None or of_bias is None:
-        return dict.fromkeys(names, math.nan)
-    term = (of_bias[0] @ projected[1].transpose(1, 2)) / seen.query.shape[-1] ** 0.5  # (h, 1, t)
-    return _measure_sharpness((seen.scores - term).softmax(-1), "no_bAx")
+        return None
+    return (of_bias[0] @ projected[1].transpose(1, 2)) / projected[1].shape[-1] ** 0.5
 
 
 def _average(records: Sequence[dict[str, float]]) -> dict[str, float]:

@@ -9,20 +9,10 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from isotrope.errors import InputError
-from isotrope.studies.latent_geometry.figures import make_matrix_figure, make_measures_figure, make_residuals_figure
-from isotrope.studies.latent_geometry.regression import (
-    PATCHINESS,
-    compute_residuals,
-    compute_skill,
-    correlate,
-    fit,
-    fit_all,
-    score_guesses,
-    select_single,
-    split_models,
-)
+from isotrope.studies.latent_geometry.regression import compute_skill, correlate, fit, split_models
 from isotrope.studies.result import Claim, Table
 from isotrope.studies.runner import Results
+from isotrope.studies.verdict import judge_exact
 
 
 class Row(NamedTuple):
@@ -63,24 +53,21 @@ MISPRINTS = {
     ("eee", "mse"),
 }
 
-#: R² of the regression of GLUE on point patchiness, without and with the architecture (Fig. 4 prints 0.3 and 0.5).
-PATCHINESS_R2 = (0.317, 0.506)
-
-#: The architecture of the 13 other models, by their names in the authors' file.
-ARCHITECTURE_OF = {
-    "chin": "BERT-base",
-    "germ": "BERT-base",
-    "shuffle_index": "BERT-base",
-    "untrained": "BERT-base",
-    "untrained_w_emb": "BERT-base",
-    "bert-small": "BERT-small",
-    "fc": "RoBERTa",
-    "mlm": "RoBERTa",
-    "asci": "RoBERTa",
-    "rand": "RoBERTa",
-    "roberta_sinha": "RoBERTa",
-    "shuffle_corp": "RoBERTa",
-    "shuffle_sent": "RoBERTa",
+#: The 13 other models by their names in the authors' file: their names in the paper, and their architecture.
+OTHER_MODELS = {
+    "chin": ("Chinese", "BERT-base"),
+    "germ": ("German", "BERT-base"),
+    "shuffle_index": ("Shuffle", "BERT-base"),
+    "untrained": ("Untrained without embeddings", "BERT-base"),
+    "untrained_w_emb": ("Untrained", "BERT-base"),
+    "bert-small": ("BERT-small", "BERT-small"),
+    "fc": ("First Char", "RoBERTa"),
+    "mlm": ("MLM", "RoBERTa"),
+    "asci": ("ASCII", "RoBERTa"),
+    "rand": ("Random", "RoBERTa"),
+    "roberta_sinha": ("RoBERTa", "RoBERTa"),
+    "shuffle_corp": ("Corpus", "RoBERTa"),
+    "shuffle_sent": ("Sequence", "RoBERTa"),
 }
 
 #: The files, the architecture of their models, and their column of GLUE averages.
@@ -96,7 +83,7 @@ _NEAR = 0.001 + 1e-9
 
 
 def read_models(folder: Path) -> pd.DataFrame:
-    """One row for each measured model: model, architecture, other (one of the 13), glue, alpha, our measures' names."""
+    """One row for each measured model: model, architecture, other (one of the 13), glue, level, seed, our measures."""
     parts = []
     for name, (architecture, average) in FILES.items():
         path = folder / name
@@ -107,11 +94,12 @@ def read_models(folder: Path) -> pd.DataFrame:
         table = pd.read_csv(path)
         model = table.iloc[:, 0].astype(str)
         facts = {
-            "model": model,
-            "architecture": model.map(ARCHITECTURE_OF) if architecture is None else architecture,
+            "model": model if architecture else [OTHER_MODELS[name][0] for name in model],
+            "architecture": architecture or [OTHER_MODELS[name][1] for name in model],
             "other": architecture is None,
             "glue": table[average],
-            "alpha": table["alpha"] / 100.0 if "alpha" in table else math.nan,
+            "level": table["alpha"] / 100.0 if "alpha" in table else math.nan,
+            "seed": model.str.extract(r"_(\d+)$")[0].astype(float) if architecture is not None else math.nan,
         }
         parts.append(pd.DataFrame(facts | {ours: table[column] for ours, (column, _) in TABLE_2.items()}))
     models: pd.DataFrame = pd.concat(parts, ignore_index=True)
@@ -138,58 +126,6 @@ def repeat_table_2(models: pd.DataFrame) -> Results:
                 claims.append(Claim("misprint", text, "Table 2", ours, theirs))
     cells = 3 * len(rows)
     text = f"{cells - len(claims)} of the {cells} numbers come out of the authors' files within 0.001."
-    claims.insert(0, Claim.judge(not wrong, text, "Table 2"))
+    claims.insert(0, Claim(judge_exact(not wrong), text, "Table 2"))
     title = "Table 2: r of each measure with GLUE, and MSE on the others"
     return Results([Table("table_2", title, pd.DataFrame(rows))], claims)
-
-
-def repeat_regressions(models: pd.DataFrame) -> Results:
-    """R² and MSE of regressions on each measure: alone, with architecture, squared, two together, with interaction."""
-    frame, guesses = fit_all(models, list(TABLE_2)), score_guesses(models)
-    plain = pd.DataFrame({"guess": guesses.keys(), "mse": guesses.values()})
-    tables = [
-        Table("regressions", "R² on the perturbed models and MSE on the 13 others", frame),
-        Table("guesses", "MSE of plain guesses of the 13 others", plain),
-        Table("residuals", "Residuals of the regressions on point patchiness (Fig. 4)", compute_residuals(models)),
-    ]
-    figures = [make_measures_figure(models, list(TABLE_2)), make_residuals_figure(tables[-1].frame)]
-    return Results(tables, [*_judge_patchiness(frame), _judge_skill(frame, guesses)], figures)
-
-
-def repeat_correlations(models: pd.DataFrame) -> Results:
-    """Fig. 8: Pearson's r between all measures over the perturbed models."""
-    perturbed, _ = split_models(models)
-    matrix = perturbed[list(TABLE_2)].corr().reset_index(names="measure")
-    title = "Pearson's r between the measures (Fig. 8)"
-    return Results([Table("correlations", title, matrix)], (), [make_matrix_figure(matrix)])
-
-
-def _judge_patchiness(frame: pd.DataFrame) -> list[Claim]:
-    """R² of the regressions on point patchiness (Fig. 4)."""
-    by = frame.set_index("regression")["r2"]
-    claims = []
-    for name, expected, printed in zip(
-        (PATCHINESS, f"{PATCHINESS} + architecture"), PATCHINESS_R2, ("0.3", "0.5"), strict=True
-    ):
-        ours = float(by[name])
-        text = f"R² of the regression on {name} is {ours:.3f}; printed {printed}."
-        claims.append(Claim.judge(abs(ours - expected) <= _NEAR, text, "Fig. 4", ours, expected))
-    return claims
-
-
-def _judge_skill(frame: pd.DataFrame, guesses: dict[str, float]) -> Claim:
-    """Whether the published regressions predict the 13 other models better than their mean."""
-    single = select_single(frame, TABLE_2)
-    best = single.iloc[int(single["mse"].to_numpy().argmin())]
-    errors = frame.set_index("regression")["mse"]
-    alone, with_architecture, with_square = (
-        float(errors[f"{PATCHINESS}{terms}"]) for terms in ("", " + architecture", " + square + architecture")
-    )
-    worse = int((single["mse"] > guesses["training mean"]).sum())
-    text = (
-        f"on the 13 other models {PATCHINESS} + architecture has an MSE of {with_architecture:.3f}, worse than the "
-        f"training mean ({guesses['training mean']:.3f}), as {worse} of {len(single)} measures are; alone it has "
-        f"{alone:.3f}, with its square and the architecture {with_square:.3f}. The best, {best['regression']}, has "
-        f"{best['mse']:.3f}, worse than their own mean ({guesses['their own mean']:.3f})."
-    )
-    return Claim("contradicts", text, "Table 2", with_architecture, guesses["training mean"])

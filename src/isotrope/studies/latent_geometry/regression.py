@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,8 @@ from isotrope.errors import InputError
 
 Vector = NDArray[np.float64]
 
-#: The measure that the paper finds best, and those that are combined in pairs.
+#: The measure that the paper finds best.
 PATCHINESS = "point_patchiness_additive"
-_TOGETHER = (PATCHINESS, "cluster_eee_additive", "vrm", "eee")
 
 
 @dataclass(frozen=True)
@@ -56,9 +54,17 @@ class Fit:
         middle = x @ self.coefficients
         return middle - reach, middle + reach
 
+    @property
+    def p_values(self) -> Vector:
+        """Two-sided p-values of the coefficients, (p,), by Student's t."""
+        deviations = self.deviation * np.sqrt(np.diag(self.inverse))
+        return np.asarray(2 * stats.t.sf(np.abs(self.coefficients) / deviations, self.n - len(self.coefficients)))
+
 
 def build_design(frame: pd.DataFrame, terms: Sequence[str], architectures: Sequence[str] = ()) -> NDArray[np.float64]:
     """The columns of a regression: 1, and each term: a measure, a power `eee^2`, a product `eee*vrm`, `architecture`.
+
+    A model of an architecture that is not among `architectures` gets the mean over them.
 
     >>> import pandas as pd
     >>> models = pd.DataFrame({"eee": [2.0, 3.0], "architecture": ["RoBERTa", "BERT"]})
@@ -68,7 +74,9 @@ def build_design(frame: pd.DataFrame, terms: Sequence[str], architectures: Seque
     columns = [np.ones(len(frame))]
     for term in terms:
         if term == "architecture":
-            columns += [(frame[term] == name).to_numpy(float) for name in architectures[1:]]
+            unknown = ~frame[term].isin(architectures).to_numpy()
+            share = unknown / max(len(architectures), 1)
+            columns += [(frame[term] == name).to_numpy(float) + share for name in architectures[1:]]
         elif "^" in term:
             name, _, power = term.partition("^")
             columns.append(frame[name].to_numpy(float) ** int(power))
@@ -85,7 +93,7 @@ def fit(frame: pd.DataFrame, terms: Sequence[str]) -> Fit:
     >>> fitted.coefficients.round(9).tolist(), round(fitted.r2, 9)
     ([1.0, 2.0], 1.0)
     """
-    usable = frame.dropna(subset=["glue", *_list_columns(terms)])
+    usable = frame.dropna(subset=["glue", *list_columns(terms)])
     architectures = tuple(dict.fromkeys(usable["architecture"])) if "architecture" in terms else ()
     x, y = build_design(usable, terms, architectures), usable["glue"].to_numpy(float)
     if len(usable) <= x.shape[1]:
@@ -99,24 +107,25 @@ def fit(frame: pd.DataFrame, terms: Sequence[str]) -> Fit:
     return Fit(tuple(terms), architectures, coefficients, len(y), r2, deviation, np.linalg.pinv(x.T @ x))
 
 
-def _list_columns(terms: Sequence[str]) -> list[str]:
+def list_columns(terms: Sequence[str]) -> list[str]:
     """List the columns that terms use."""
     return list(dict.fromkeys(name for term in terms for name in term.split("^")[0].split("*")))
 
 
 def correlate(frame: pd.DataFrame, measure: str) -> dict[str, Any]:
-    """r of a measure with GLUE over the models that have both, its 95 % interval by Fisher's z, and n."""
+    """r of a measure with GLUE over the models that have both, its 95 % interval by Fisher's z, p and n."""
     usable = frame.dropna(subset=["glue", measure])
     if len(usable) < 4 or usable[measure].nunique() < 2:
-        return {"r": math.nan, "low": math.nan, "high": math.nan, "n": len(usable)}
+        return {"r": math.nan, "low": math.nan, "high": math.nan, "p": math.nan, "n": len(usable)}
     found = stats.pearsonr(usable[measure], usable["glue"])
     ends = found.confidence_interval(0.95)
-    return {"r": float(found.statistic), "low": float(ends.low), "high": float(ends.high), "n": len(usable)}
+    p = float(found.pvalue)
+    return {"r": float(found.statistic), "low": float(ends.low), "high": float(ends.high), "p": p, "n": len(usable)}
 
 
 def compute_skill(fitted: Fit, others: pd.DataFrame) -> dict[str, float]:
     """MSE on other models, and what their own mean as a guess would give there."""
-    usable = others.dropna(subset=["glue", *(name for name in _list_columns(fitted.terms) if name != "architecture")])
+    usable = others.dropna(subset=["glue", *(name for name in list_columns(fitted.terms) if name != "architecture")])
     if not len(usable):
         return {"mse": math.nan, "variance": math.nan}
     y = usable["glue"].to_numpy(float)
@@ -126,35 +135,6 @@ def compute_skill(fitted: Fit, others: pd.DataFrame) -> dict[str, float]:
 def split_models(models: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The perturbed models that were measured, which regressions are fitted to, and the others."""
     return models[~models["other"]].dropna(subset=["glue", "eee"]), models[models["other"]]
-
-
-def fit_all(models: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
-    """R² on the perturbed models and MSE on the others, for each measure: alone, with architecture, with its square,
-    and for some two of them together, without and with their product; what has too few models is left out.
-    """
-    perturbed, others = split_models(models)
-    plans: dict[str, list[str]] = {}
-    for name in measures:
-        plans |= {name: [name], f"{name} + architecture": [name, "architecture"]}
-        plans[f"{name} + square + architecture"] = [name, f"{name}^2", "architecture"]
-    for one, two in combinations(_TOGETHER, 2):
-        plans[f"{one} + {two} + architecture"] = [one, two, "architecture"]
-        plans[f"{one} × {two} + architecture"] = [one, two, f"{one}*{two}", "architecture"]
-    rows = []
-    for name, terms in plans.items():
-        try:
-            fitted = fit(perturbed, terms)
-        except InputError:
-            continue
-        rows.append({"regression": name, "n": fitted.n, "r2": fitted.r2} | compute_skill(fitted, others))
-    frame: pd.DataFrame = pd.DataFrame(rows, columns=["regression", "n", "r2", "mse", "variance"])
-    return frame
-
-
-def select_single(fitted: pd.DataFrame, measures: Iterable[str]) -> pd.DataFrame:
-    """Select the regressions on one measure and the architecture; fitted: see `fit_all`."""
-    single: pd.DataFrame = fitted[fitted["regression"].isin([f"{name} + architecture" for name in measures])]
-    return single
 
 
 def score_guesses(models: pd.DataFrame) -> dict[str, float]:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
+from isotrope.drawing.layers import label_layers
+from isotrope.drawing.style import COLOURS
 from isotrope.errors import InputError
 from isotrope.sources.corpora.corpus import open_corpus
-from isotrope.studies.figures import make_layer_figure
+from isotrope.studies.figures import make_figure
 from isotrope.studies.options import StudyOptions, iterate_layers
 from isotrope.studies.result import Claim, Table
 from isotrope.studies.runner import Results
 from isotrope.studies.transformer_block import find_blocks
+from isotrope.studies.verdict import depth_interval, judge_interval
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class _Names(NamedTuple):
@@ -40,7 +47,10 @@ _KINDS = (
 )
 
 
-_MEASURES = "rank_one_residual,token_uniformity,sequence_uniformity,sequence_spectral_median"
+#: The residual is that of each sequence: sequences may collapse to rows that differ from one another.
+_RESIDUAL = "sequence_rank_one_residual"
+
+_MEASURES = (_RESIDUAL, "rank_one_residual", "sequence_uniformity", "sequence_spectral_median")
 
 #: What is switched off, by name.
 _PARTS: dict[str, dict[str, bool]] = {
@@ -63,26 +73,59 @@ def measure_without_parts(options: StudyOptions, model: str) -> Results:
         source = reading.over(open_corpus(texts), loaded)
         try:
             with disable_parts(loaded.model, **off):
-                findings = options.scan(f"{model} {name}", source, _MEASURES, checkpoints=False)
+                findings = options.scan(f"{model} {name}", source, ",".join(_MEASURES), checkpoints=False)
         except InputError as error:
             return Results.note(error, "Section 1")
         for layer, by in iterate_layers(findings):
-            rows.append(
-                {"model": name, "layer": layer} | {measure: by[measure].value for measure in _MEASURES.split(",")}
-            )
+            row: dict[str, Any] = {"model": name, "layer": layer} | {each: by[each].value for each in _MEASURES}
+            rows.append(row | {f"{_RESIDUAL}_low": by[_RESIDUAL].low, f"{_RESIDUAL}_high": by[_RESIDUAL].high})
     frame = pd.DataFrame(rows)
-    last = frame.groupby("model", sort=False).last()
-    whole, alone = (float(last.loc[name, "sequence_uniformity"]) for name in ("whole", "attention alone"))
-    residual = float(last.loc["attention alone", "rank_one_residual"])
-    text = (
-        f"the tokens of a sequence in the last layer of {model} have a mean cosine of {whole:.3f}, and {alone:.3f} by "
-        f"attention alone (rank-one residual {residual:.3g}); Dong et al.: attention alone goes to one row."
-    )
-    claim = Claim.judge(alone > max(whole, 0.9), text, "Section 1", alone, 1.0)
     title = f"Uniformity by layer of {model}, whole and with parts of its blocks switched off"
-    caption = "Rank-one residual by layer, of the whole model, and without skip connections, MLPs, or both."
-    figure = make_layer_figure("parts_off", caption, frame, "model", "rank_one_residual", "rank-one residual")
-    return Results([Table("parts_off", title, frame)], [claim], [figure])
+    caption = (
+        "Rank-one residual of sequences by layer, mean over sequences, of the whole model, and without skip "
+        "connections, MLPs, or both."
+    )
+    figure = make_figure("parts_off", caption, partial(_draw_residuals, frame))
+    return Results([Table("parts_off", title, frame)], judge_collapse(model, frame), [figure])
+
+
+def judge_collapse(model: str, frame: pd.DataFrame) -> list[Claim]:
+    """Whether sequences converge to one row by attention alone, and less so with skip connections and MLPs.
+
+    Args:
+        model: the name of the model.
+        frame: a row for each layer of each of `model`: the residual with its interval.
+    """
+    by = {str(name): rows for name, rows in frame.groupby("model", sort=False)}
+    last = {name: rows.iloc[-1][[_RESIDUAL, f"{_RESIDUAL}_low", f"{_RESIDUAL}_high"]] for name, rows in by.items()}
+    (alone, low, high), (whole, least, most) = last["attention alone"], last["whole"]
+    # The ends of both intervals, as if the texts of the two were not the same: rather too wide.
+    ends = (float(least - high), float(most - low))
+    text = (
+        f"the residual of sequences in the last layer of {model} is {whole:.3g}, and {alone:.3g} by attention alone "
+        f"({last['no skip connections'].iloc[0]:.3g} without skip connections, {last['no MLP'].iloc[0]:.3g} without "
+        "MLPs); Dong et al.: attention alone converges to one row, skip connections prevent it."
+    )
+    evidence = f"95 % interval of the difference {ends[0]:.3g} to {ends[1]:.3g}"
+    claims = [Claim(judge_interval(*ends), text, "Section 1", float(alone), 0.0, evidence, model)]
+    values, lows, highs = (by["attention alone"][column].tolist() for column in last["whole"].index)
+    ends = depth_interval([-value for value in values], [-value for value in highs], [-value for value in lows])
+    text = (
+        f"by attention alone the residual of sequences of {model} goes from {values[0]:.3g} to {values[-1]:.3g} over "
+        f"{len(values)} layers; Dong et al.: it falls with every layer."
+    )
+    evidence = f"95 % interval of the rank correlation with depth {-ends[1]:.2f} to {-ends[0]:.2f}"
+    return [*claims, Claim(judge_interval(*ends), text, "Section 1", values[-1], 0.0, evidence, model)]
+
+
+def _draw_residuals(frame: pd.DataFrame, figure: Figure) -> None:
+    axes = figure.subplots()
+    for (name, rows), colour in zip(frame.groupby("model", sort=False), COLOURS, strict=False):
+        axes.plot(range(len(rows)), rows[_RESIDUAL].astype(float), marker=".", color=colour, label=str(name))
+    axes.set_yscale("log")
+    label_layers(axes, list(dict.fromkeys(frame["layer"])))
+    axes.set_ylabel("rank-one residual of sequences")
+    figure.legend(loc="outside right upper")
 
 
 @contextmanager

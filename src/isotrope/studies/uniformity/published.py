@@ -1,11 +1,11 @@
-"""The tables of Yan et al. 2022 (SoftDecay), their misprints, and functions that look numbers up.
-
-Table 3 is of GLUE's test rows, whose labels are secret, and is left out.
-"""
+"""The tables of Yan et al. 2022 (SoftDecay), their misprints, and functions that look numbers up."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from isotrope.finetuning.settings import family
 
 #: The repairs that claims are about: whitening, and SoftDecay with the α of Appendix B.
 WHITENING, FIXED = "whitening", "softdecay:alpha=-0.6:form=paper"
+
+#: The row of SoftDecay with the α that is best on each set.
+BEST = "softdecay, best α"
 
 #: The columns of Table 1, by the names of our sets.
 SETS = ("sts-b", "sts12", "sts13", "sts14", "sts15", "sts16", "sickr")
@@ -29,24 +32,27 @@ TABLE_1: dict[str, dict[str, tuple[float, ...]]] = {
         "whitening (NLI)": (68.19, 61.69, 65.70, 66.02, 75.11, 73.11, 63.60),
         "whitening (NLI) 256": (67.51, 61.46, 66.71, 66.17, 74.82, 72.10, 64.90),
         "whitening": (68.72, 62.20, 68.52, 67.35, 74.73, 72.42, 60.43),
-        "softdecay, best α": (72.41, 65.16, 72.10, 69.49, 77.09, 77.05, 65.55),
+        BEST: (72.41, 65.16, 72.10, 69.49, 77.09, 77.05, 65.55),
     },
     "distilbert-base": {
         "none": (61.45, 59.68, 59.60, 63.54, 70.95, 69.90, 63.84),
         "whitening": (69.41, 61.82, 66.90, 67.69, 74.27, 72.81, 59.43),
-        "softdecay, best α": (71.10, 63.33, 70.62, 68.39, 76.34, 75.29, 63.40),
+        BEST: (71.10, 63.33, 70.62, 68.39, 76.34, 75.29, 63.40),
     },
     "albert-base": {
         "none": (46.18, 51.02, 43.94, 50.79, 60.83, 55.35, 54.99),
         "whitening": (61.76, 58.33, 62.89, 59.92, 68.84, 65.90, 58.03),
-        "softdecay, best α": (63.30, 59.42, 62.93, 61.09, 70.84, 68.60, 62.26),
+        BEST: (63.30, 59.42, 62.93, 61.09, 70.84, 68.60, 62.26),
     },
     "roberta-base": {
         "none": (57.54, 58.56, 50.37, 59.62, 66.64, 63.21, 60.75),
         "whitening": (68.18, 62.21, 67.13, 67.63, 74.78, 71.43, 58.80),
-        "softdecay, best α": (69.47, 62.97, 67.65, 68.09, 75.33, 73.26, 62.87),
+        BEST: (69.47, 62.97, 67.65, 68.09, 75.33, 73.26, 62.87),
     },
 }
+
+#: Fig. 2 and Section 3.2: medians of the singular values of BERT-base on MRPC, by layer.
+FIG_2_MEDIANS = {0: 0.12, 12: 0.0397}
 
 #: Table 4 by set and measure: BERT, ALBERT and DistilBERT, each without and with SoftDecay; None where its print is
 #: shifted. The EVs of STS-14 are put back in order.
@@ -87,6 +93,9 @@ TABLE_4: dict[str, dict[str, tuple[float | None, ...]]] = {
         "token_uniformity": (0.6054, 0.0286, 0.6864, 0.0360, 0.7201, 0.0390),
     },
 }
+
+#: Appendix C.2: the sets where whitened rows are no unit Gaussian because of abnormal points.
+ABNORMAL_SETS = ("sts-b", "sts13", "sts16")
 
 #: The models of Table 4's columns.
 TABLE_4_MODELS = ("bert-base", "albert-base", "distilbert-base")
@@ -131,6 +140,20 @@ TABLES_2_AND_6: dict[str, dict[str, tuple[float, ...]]] = {
     },
 }
 
+#: The columns of Table 3: task and metric on GLUE's test rows, whose labels only the leaderboard knows.
+TABLE_3_COLUMNS = ("mnli", "mnli mismatched", "qqp", "qnli", "sst2", "cola", "mrpc", "rte")
+
+#: Table 3, scores that the leaderboard returned, in the order of TABLE_3_COLUMNS; the first two rows are those of
+#: Carlsson et al. 2021.
+TABLE_3 = {
+    "sbert": (83.9, 83.1, 71.3, 90.5, 90.9, 47.0, 85.3, 61.6),
+    "bert-ct": (82.3, 81.9, 70.1, 89.7, 91.3, 48.8, 84.4, 61.1),
+    "softdecay": (84.6, 84.0, 71.6, 90.9, 93.3, 50.3, 86.2, 64.5),
+}
+
+#: Fig. 8: ΔL of three layers of BERT, first to last, on QNLI and RTE.
+FIGURE_8 = {"qnli": (0.16, 0.12, 0.14), "rte": (0.18, 0.13, 0.16)}
+
 MISPRINTS = (
     "Table 4, EVs of STS-14: the row is shuffled; read .5933/.0151, .6729/.0204, .712/.0202.",
     "Table 4, RBF of STS-12 and STS-16: the rows are shifted, so that ALBERT's and DistilBERT's are left out here.",
@@ -162,13 +185,58 @@ def find_table_model(name: str) -> str | None:
     return _CHECKPOINTS.get(name.rstrip("/").rpartition("/")[2])
 
 
-def find_sts_score(model: str, name: str, repair: str, protocol: str) -> float:
-    """The score of a set in Table 1, NaN where the table has none."""
+def find_median(model: str, layer: int) -> float:
+    """The median singular value of a layer in Fig. 2, on MRPC; NaN for another model or layer."""
+    return FIG_2_MEDIANS.get(layer, math.nan) if find_table_model(model) == "bert-base" else math.nan
+
+
+def name_fit_text(fit_text: str | Path | Sequence[str]) -> str:
+    """The name in tables of a text that repairs are fitted on: NLI, or that of its file without folder and ending.
+
+    >>> [name_fit_text(one) for one in ("data/AllNLI.txt", "data/qnli.txt", ["one text", "another"])]
+    ['NLI', 'qnli', 'given text']
+    """
+    if not isinstance(fit_text, (str, Path)):
+        return "given text"
+    name = Path(fit_text).stem
+    return "NLI" if re.search(r"(?<![qw])nli", name.lower()) else name
+
+
+def name_row(repair: str, text: str) -> str:
+    """The name of the row of a repair that is fitted on a text, as Table 1 prints it.
+
+    >>> [name_row(repair, "NLI") for repair in ("flow", "whitening", "whitening:dimensions=256")]
+    ['flow (NLI)', 'whitening (NLI)', 'whitening (NLI) 256']
+    """
+    kind, _, settings = repair.partition(":")
+    return f"{kind} ({text}) {settings.removeprefix('dimensions=')}".rstrip()
+
+
+def find_sts_score(model: str, name: str, repair: str, protocol: str, sets: Sequence[str] = SETS) -> float:
+    """Find the score of a set in Table 1.
+
+    Args:
+        model: a short name.
+        name: of a set, or of the mean.
+        repair: the name of a row.
+        protocol: Table 1 is by the protocol "paper".
+        sets: the sets that the mean is over.
+
+    Returns:
+        The printed score, NaN where the table has none.
+    """
     known = find_table_model(model)
     row = TABLE_1[known].get(repair) if known else None
-    if row is None or protocol != "paper" or name not in (*SETS, MEAN):
+    wanted = sets if name == MEAN else [name]
+    if row is None or protocol != "paper" or not set(wanted) <= set(SETS):
         return math.nan
-    return float(np.mean(row)) if name == MEAN else row[SETS.index(name)]
+    return float(np.mean([row[SETS.index(one)] for one in wanted]))
+
+
+def find_printed_gain(model: str) -> float:
+    """The gain of SoftDecay over raw rows in per cent of the average of Table 1's row; NaN for another model."""
+    rows = TABLE_1.get(model) or TABLE_1.get(find_table_model(model) or "")
+    return 100 * sum(rows[BEST]) / sum(rows[RAW]) - 100 if rows else math.nan
 
 
 def find_uniformity(model: str, name: str, measure: str, repair: str) -> float:
@@ -184,3 +252,18 @@ def find_glue_score(model: str, task: str, metric: str, method: str) -> float:
     """The score of a method on a task in Tables 2 and 6, NaN where the tables have none."""
     row = TABLES_2_AND_6.get(find_table_model(model) or "", {}).get(family(method))
     return math.nan if row is None or (task, metric) not in GLUE_ROWS else row[GLUE_ROWS.index((task, metric))]
+
+
+def find_simcse_score(model: str, method: str, name: str, trained: str) -> float:
+    """The score of a set in Table 5, NaN where the table has none.
+
+    Args:
+        model: the name of the checkpoint.
+        method: "simcse", or "simcse-nli" for the supervised half.
+        name: the name of the set, or that of the mean over all seven.
+        trained: "simcse" or "simcse+softdecay".
+    """
+    row = TABLE_5["mnli and snli" if method == "simcse-nli" else "wikipedia"].get(trained)
+    if row is None or find_table_model(model) != "bert-base" or name not in (*SETS, MEAN):
+        return math.nan
+    return float(np.mean(row)) if name == MEAN else row[SETS.index(name)]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from isotrope.compute.threads import limit_threads
 from isotrope.runs.saved_statistics import saved_summary
@@ -15,6 +17,7 @@ from isotrope.studies.figures import make_layer_figure
 from isotrope.studies.options import StudyOptions
 from isotrope.studies.result import Claim, Table
 from isotrope.studies.runner import Results
+from isotrope.studies.verdict import judge_exact
 
 #: Directions kept, as shares of a sequence's rows, besides one.
 _SHARES = (0.25, 0.5)
@@ -42,11 +45,19 @@ def measure_bound(options: StudyOptions, model: str, measures: str) -> Results:
     figure = make_layer_figure("bound", caption, frame, "directions", "slack", "slack of the bound")
     worst, low, high = frame["tightest"].max(), frame["slack"].min(), frame["slack"].max()
     text = (
-        f"the furthest token reaches {worst:.3f} of the theorem's bound; on average over sequences "
+        f"the furthest token of {model} reaches {worst:.3f} of the theorem's bound; on average over sequences "
         f"{low:.0%} to {high:.0%} of the bound are slack."
     )
-    claim = Claim.judge(worst <= _EXACT, text, "Theorem", float(worst), 1.0)
+    claim = Claim(judge_exact(worst <= _EXACT), text, "Theorem", float(worst), 1.0, "a theorem", model)
     return Results([Table("bound", title, frame)], [claim], [figure])
+
+
+def iterate_sequences(sample: Sample, most: int = _SEQUENCES) -> Iterator[NDArray[np.float64]]:
+    """The rows of each sampled sequence, (T, d), for at most so many sequences."""
+    values = np.asarray(sample.values, dtype=np.float64)
+    ends = np.append(sample.rows.starts(), len(values))
+    for begin, end in itertools.islice(itertools.pairwise(ends), most):
+        yield values[begin:end]
 
 
 def compute_rank_bound(sample: Sample, most: int = _SEQUENCES) -> list[dict[str, Any]]:
@@ -61,12 +72,9 @@ def compute_rank_bound(sample: Sample, most: int = _SEQUENCES) -> list[dict[str,
         the furthest token's distance; `tightest`, the largest share of the bound that a token reaches, by the theorem
         at most 1; and `slack`, the mean of 1 − distance/bound.
     """
-    known, values = sample.rows, np.asarray(sample.values, dtype=np.float64)
-    ends = np.append(known.starts(), len(values))
     found: dict[str, list[tuple[float, float]]] = {}
     with limit_threads():  # threads within one small matrix wait for each other
-        for begin, end in list(itertools.pairwise(ends))[:most]:
-            rows = values[begin:end]
+        for rows in iterate_sequences(sample, most):
             if min(rows.shape) < 3:
                 continue
             left, singular, _ = np.linalg.svd(rows, full_matrices=False)

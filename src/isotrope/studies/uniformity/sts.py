@@ -1,30 +1,29 @@
-"""STS with and without repairs, and what repairs do to sentences: Tables 1 and 4 of Yan et al. 2022."""
+"""Scores on STS with and without repairs: Table 1 of Yan et al. 2022."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from isotrope.drawing.projections import project_tsne
-from isotrope.drawing.style import BLUE, COLOURS, GREY, ORANGE, PAGE_WIDTH, SMALL_FONT_SIZE
+from isotrope.drawing.style import COLOURS, PAGE_WIDTH, SMALL_FONT_SIZE
+from isotrope.errors import InputError
 from isotrope.evaluation.metrics import Correlation
 from isotrope.evaluation.pairs import read_sets
-from isotrope.evaluation.significance import Difference, compare
+from isotrope.evaluation.significance import Difference, compare, holm
 from isotrope.evaluation.sts import LAYERS, MEAN, cosines, evaluate_sts
-from isotrope.evaluation.treatments import OWN, RAW, parse_treatments
-from isotrope.measures import get
+from isotrope.evaluation.treatments import RAW
 from isotrope.sources.text.encoder import Encoder
 from isotrope.studies.figures import make_figure
-from isotrope.studies.options import StudyOptions, to_model
-from isotrope.studies.result import Claim, Table, judge_gain
+from isotrope.studies.options import StudyOptions
+from isotrope.studies.result import Claim, Table
 from isotrope.studies.runner import Results
-from isotrope.studies.uniformity.published import FIXED, WHITENING, find_sts_score, find_uniformity
+from isotrope.studies.uniformity.published import BEST, FIXED, WHITENING, find_sts_score, name_fit_text, name_row
+from isotrope.studies.verdict import format_p, judge_all, judge_test
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,53 +31,82 @@ if TYPE_CHECKING:
 #: α of SoftDecay: the paper searches these on the test sets (footnote 5), and fixes −0.6 in Appendix B.
 _ALPHAS = (-0.2, -0.4, -0.6, -0.8, -1.0)
 
-#: Pairs that t-SNE projects, about, and the directions that whitening keeps there: all of them would make every two
-#: of so few rows equally far apart.
-_PAIRS, _KEPT = 400, 64
+#: Columns that whitening is cut to, and the repair itself.
+_CUT = 256
+_WHITENING_CUT = f"{WHITENING}:dimensions={_CUT}"
+
+#: Comparisons that are judged, a repair and what it is compared with, whatever they are fitted on.
+_JUDGED = [f"{FIXED}/{RAW}", f"{WHITENING}/{RAW}", f"{FIXED}/{WHITENING}", f"{WHITENING}/flow", f"flow/{WHITENING}"]
+
+#: Columns of a score that a mean over several α's does not have.
+_OF_ONE_ALPHA = ["low", "high", "pearson", "pearson_low", "pearson_high"]
+
+#: What claims call some of the repairs.
+_LABELS = {RAW: "raw rows", FIXED: "SoftDecay (α −0.6)"}
 
 #: Pairs of STS-B that a quick study scores.
 _QUICK_PAIRS = 300
 
-#: What the row of the best α is called: chosen on the very scores that it is then shown with, as the paper does.
-_BEST = "softdecay, best α"
 
-
-def _list_sets(options: StudyOptions) -> list[str] | None:
+def list_sets(options: StudyOptions) -> list[str] | None:
+    """The sets of a study, None for all that the data holds."""
     return ["sts-b"] if options.quick else None
 
 
-def _list_repairs(options: StudyOptions) -> list[str]:
+def make_encoder(options: StudyOptions, model: str) -> Encoder:
+    """The sentence vectors of the paper: the mean over tokens of the first and the last layer."""
+    return Encoder(options.input(model, layers=LAYERS["paper"], pooling="mean"))
+
+
+def _list_repairs(options: StudyOptions, wide: bool) -> list[str]:
+    """Repairs that are fitted on the sentences of each set. wide: whether rows have the columns that are cut to."""
     if options.quick:
         return [WHITENING, FIXED]
     softdecay = (f"softdecay:alpha={alpha:g}:form=paper" for alpha in _ALPHAS)
-    return [WHITENING, "whitening:dimensions=256", "flow", *softdecay]
+    return [WHITENING, *([_WHITENING_CUT] if wide else []), "flow", *softdecay]
 
 
-def score_sts(options: StudyOptions, model: str, protocol: str) -> Results:
-    """Table 1 by one protocol, with the printed numbers if the model is the same."""
+def score_sts(
+    options: StudyOptions, model: str, protocol: str, fit_text: str | Path | Sequence[str] | None = None
+) -> Results:
+    """Table 1 by one protocol, with the printed numbers if the model is the same.
+
+    Args:
+        options: of the study.
+        model: its short name.
+        protocol: "paper" or "concatenated".
+        fit_text: the text that flow and whitening are fitted on in rows of their own, such as sentences of NLI.
+    """
     evaluate = partial(
         evaluate_sts,
-        model=to_model(model),
+        model=options.path(model),
         data=options.data_root,
-        sets=_list_sets(options),
+        sets=list_sets(options),
         protocol=protocol,
         seed=options.seed,
         device=options.device,
         batch_size=options.batch_size,
         progress=options.progress,
     )
-    found = evaluate(repairs=_list_repairs(options), against=[RAW, WHITENING])
+    wide = not options.quick and make_encoder(options, model)(["a"]).shape[1] > _CUT
+    found = evaluate(repairs=_list_repairs(options, wide), against=[RAW, WHITENING])
     scores, differences = found.to_frame(), found.to_frame("differences")
     # Whitening against no repair is there the other way round.
     differences = differences[(differences["against"] == RAW) | (differences["repair"] != RAW)]
+    if fit_text is not None:
+        repairs = [WHITENING] if options.quick else [WHITENING, *([_WHITENING_CUT] if wide else []), "flow"]
+        more = evaluate(repairs=repairs, fit_text=fit_text, against=[RAW] if options.quick else [RAW, "flow"])
+        fitted = [_name_fitted(more.to_frame(name), fit_text) for name in ("scores", "differences")]
+        scores = pd.concat([scores, fitted[0]], ignore_index=True)
+        differences = pd.concat([differences, fitted[1]], ignore_index=True)
+    notes = []
     if not options.quick:
-        more = evaluate(pooling="sbert-wk")
-        scores = pd.concat([scores, more.to_frame().assign(repair="sbert-wk")], ignore_index=True)
-    scores = pd.concat([scores, _select_best_alpha(scores)], ignore_index=True)
-    scores["gain %"] = _relative_gain(scores)
-    scores["printed"] = [
-        find_sts_score(model, *row, protocol) for row in zip(scores["set"], scores["repair"], strict=True)
-    ]
+        try:
+            more = evaluate(pooling="sbert-wk").to_frame().assign(repair="sbert-wk")
+            scores = pd.concat([scores, more], ignore_index=True)
+        except InputError as error:
+            notes.append(Claim("note", f"there is no row of SBERT-WK for {model}: {error}", "Table 1", model=model))
+    scores = complete_scores(scores.assign(model=model), model, protocol)
     title = f"Points that repairs gain, with intervals and p-values, protocol {protocol}, {model}"
     tables = [
         Table("scores", f"Spearman × 100 on STS, protocol {protocol}, {model}", scores),
@@ -87,7 +115,38 @@ def score_sts(options: StudyOptions, model: str, protocol: str) -> Results:
     caption = "Spearman × 100 on each set, raw and repaired, with 95 % intervals (Table 1)."
     draw = partial(draw_scores, scores[~scores["set"].str.contains(".", regex=False)], "set", "repair", "spearman")
     figure = make_figure("sts", caption, draw, width=PAGE_WIDTH, height=2.6)
-    return Results(tables, _judge_sts(model, protocol, differences), [figure])
+    return Results(tables, [*judge_sts(model, protocol, differences), *notes], [figure])
+
+
+def _name_fitted(frame: pd.DataFrame, fit_text: str | Path | Sequence[str]) -> pd.DataFrame:
+    """Scores or differences of repairs that were fitted on a text, under the names of Table 1's rows."""
+    text = name_fit_text(fit_text)
+    kept: pd.DataFrame = frame[frame["repair"] != RAW].copy()
+    kept["repair"] = [name_row(repair, text) for repair in kept["repair"]]
+    if "against" in kept:
+        kept["against"] = [against if against == RAW else name_row(against, text) for against in kept["against"]]
+    if "fitted_on" in kept:
+        kept["fitted_on"] = text
+    return kept
+
+
+def complete_scores(scores: pd.DataFrame, model: str, protocol: str) -> pd.DataFrame:
+    """Add the rows of the best α, the gain in per cent and the printed scores.
+
+    Args:
+        scores: set, repair and spearman, a row for each system and set.
+        model: its short name.
+        protocol: "paper" or "concatenated".
+    """
+    found = pd.concat([scores, select_best_alpha(scores)], ignore_index=True)
+    found["gain %"] = _relative_gain(found)
+    sets = [name for name in dict.fromkeys(found["set"]) if name != MEAN and "." not in name]
+    found["printed"] = [
+        find_sts_score(model, *row, protocol, sets) for row in zip(found["set"], found["repair"], strict=True)
+    ]
+    first = ["set", "repair", "spearman", "printed", "gain %"]
+    ordered: pd.DataFrame = found[[*first, *(name for name in found.columns if name not in first)]]
+    return ordered
 
 
 def score_on_sts_b(
@@ -122,33 +181,67 @@ def _relative_gain(scores: pd.DataFrame) -> pd.Series[float]:
     return 100.0 * (scores["spearman"] - before) / before.abs()
 
 
-def _select_best_alpha(scores: pd.DataFrame) -> pd.DataFrame:
-    """A row for each set with the best of SoftDecay's α's, where there are several."""
+def select_best_alpha(scores: pd.DataFrame) -> pd.DataFrame:
+    """Select a row for each set with the best of SoftDecay's α's, where there are several.
+
+    The α is chosen on the very scores that it is then shown with, as the paper does (footnote 5). The mean is that of
+    the sets' rows, each with its own α, and has no interval.
+    """
     candidates: pd.DataFrame = scores[scores["repair"].str.startswith("softdecay:")]
     if candidates["repair"].nunique() < 2:
         candidates = candidates.head(0)
-    best: pd.DataFrame = candidates.sort_values("spearman", ascending=False).drop_duplicates("set").assign(repair=_BEST)
+    best: pd.DataFrame = candidates.sort_values("spearman", ascending=False).drop_duplicates("set").assign(repair=BEST)
+    mean, whole = best["set"] == MEAN, ~best["set"].str.contains(".", regex=False)
+    best.loc[mean, best.columns.intersection(_OF_ONE_ALPHA)] = np.nan
+    best.loc[mean, "spearman"] = best.loc[whole & ~mean, "spearman"].mean()
     return best
 
 
-def _judge_sts(model: str, protocol: str, differences: pd.DataFrame) -> list[Claim]:
-    """Whether whitening and SoftDecay gain over no repair, and SoftDecay over whitening, as Table 1 has it.
+def judge_sts(model: str, protocol: str, differences: pd.DataFrame) -> list[Claim]:
+    """Judge what Section 5.1 says of Table 1 by p-values that are corrected for the number of comparisons judged.
 
-    differences: set, metric, repair, against, and points with their interval.
+    Whitening and SoftDecay gain over no repair, whitening over flow, and SoftDecay over whitening on every set. The
+    correction is for these alone: all differences of the evaluation are so many that none could be significant.
+
+    Args:
+        model: its short name.
+        protocol: "paper" or "concatenated".
+        differences: set, metric, repair, against, the difference in points, and its p-value.
     """
-    over = MEAN if (differences["set"] == MEAN).any() else str(differences["set"].iloc[0])
-    here = differences[(differences["set"] == over) & (differences["metric"] == "spearman")]
+    whole = ~differences["set"].str.contains(".", regex=False)
+    here = differences[whole & (differences["metric"] == "spearman")]
+    over = MEAN if (here["set"] == MEAN).any() else str(here["set"].iloc[0])
+    kinds = [row.repair.partition(" ")[0] + "/" + row.against.partition(" ")[0] for row in here.itertuples()]
+    at_mean = here[(here["set"] == over) & np.isin(kinds, _JUDGED)]
+    by_set = here[(here["set"] != MEAN) & (here["repair"] == FIXED) & (here["against"] == WHITENING)]
+    by_set = by_set if len(by_set) > 1 else by_set.head(0)
+    judged = pd.concat([at_mean, by_set])
+    judged["p_judged"] = holm(judged["p"].tolist())
     claims = []
-    for row in here.to_dict("records"):
-        if row["repair"] not in (FIXED, WHITENING):
-            continue
+    for row in judged.head(len(at_mean)).to_dict("records"):
+        sign = -1 if row["repair"] == "flow" else 1
+        first, second = (row["repair"], row["against"])[::sign]
+        points, p = sign * float(row["difference"]), float(row["p_judged"])
         text = (
-            f"{row['repair']} is {row['difference']:+.2f} points ({row['low']:+.2f} to {row['high']:+.2f}) from "
-            f"{'raw rows' if row['against'] == RAW else row['against']} on {over}, protocol {protocol}, {model}; "
-            "the paper: ahead on all of its models."
+            f"{_LABELS.get(first, first)} is {points:+.2f} points from {_LABELS.get(second, second)} on {over}, "
+            f"protocol {protocol}, {model}; the paper: ahead."
         )
-        claims.append(Claim(judge_gain(row["low"], row["high"]), text, "Table 1", float(row["difference"])))
+        claims.append(Claim(judge_test(points, p), text, "Table 1", points, evidence=format_p(p), model=model))
+    if len(by_set):
+        claims.append(_judge_every_set(model, protocol, judged.tail(len(by_set))))
     return claims
+
+
+def _judge_every_set(model: str, protocol: str, rows: pd.DataFrame) -> Claim:
+    """Whether SoftDecay is ahead of whitening on every set."""
+    outcomes = [judge_test(*pair) for pair in zip(rows["difference"], rows["p_judged"], strict=True)]
+    ahead, behind = (outcomes.count(outcome) for outcome in ("agrees", "contradicts"))
+    text = (
+        f"SoftDecay with α −0.6 is ahead of whitening on {ahead} of {len(rows)} sets and behind on {behind}, protocol "
+        f"{protocol}, {model}; the paper: ahead of the best baseline on all seven, with the best α of each set."
+    )
+    evidence = f"largest {format_p(rows['p_judged'].max())}"
+    return Claim(judge_all(outcomes), text, "Table 1", float(ahead), float(len(rows)), evidence, model)
 
 
 def draw_scores(frame: pd.DataFrame, by: str, of: str, column: str, figure: Figure) -> None:
@@ -166,67 +259,3 @@ def draw_scores(frame: pd.DataFrame, by: str, of: str, column: str, figure: Figu
     axes.set_xticks(range(len(groups)), groups, rotation=20 if len(groups) > 4 else 0)
     axes.set_ylabel("score × 100")
     figure.legend(loc="outside right center", fontsize=SMALL_FONT_SIZE)
-
-
-def measure_repairs(options: StudyOptions, model: str) -> Results:
-    """Table 4 and Fig. 6: uniformity before and after, and how much of the neighbourhoods is lost."""
-    encoder, rows = _make_encoder(options, model), []
-    for pairs in read_sets(_list_sets(options), options.data_root, "concatenated"):
-        sentences = list(dict.fromkeys(pairs.sentences))
-        raw = np.asarray(encoder(sentences), dtype=np.float64)
-        for treatment in parse_treatments([WHITENING, FIXED], seed=options.seed):
-            image = np.asarray(treatment.fit(raw, OWN, pairs.name)(raw))
-            row: dict[str, Any] = {"set": pairs.name, "repair": treatment.name, "n": len(raw)}
-            for name in ("explained_variance_1", "rbf_distance", "token_uniformity"):
-                row |= {
-                    name: get(name)(image),
-                    f"{name}_printed": find_uniformity(model, pairs.name, name, treatment.name),
-                }
-            row["lsds"] = math.nan if treatment.name == RAW else get("lsds")(raw, image)
-            rows.append(row)
-    title = f"Uniformity of sentences without and with repairs (Table 4) and LSDS (Fig. 6), {model}"
-    return Results([Table("repaired", title, pd.DataFrame(rows))])
-
-
-def _make_encoder(options: StudyOptions, model: str) -> Encoder:
-    return Encoder(options.input(model, layers=LAYERS["paper"], pooling="mean"))
-
-
-def project_pairs(options: StudyOptions, model: str) -> Results:
-    """Figs. 4 and 7: sentence pairs on a plane, raw and repaired."""
-    if find_spec("openTSNE") is None:
-        text = "openTSNE is not installed, so that there is no projection; pip install 'isotrope[figures]'."
-        return Results.note(text, "Figs. 4 and 7")
-    (pairs, *_) = read_sets(_list_sets(options), options.data_root, "concatenated")
-    count = min(_PAIRS, len(pairs.sentences) // 2)
-    half = len(pairs.sentences) // 2
-    chosen = np.sort(np.random.default_rng(options.seed).choice(half, size=count, replace=False))
-    sentences = [pairs.sentences[i] for i in (*chosen, *(chosen + half))]
-    raw = np.asarray(_make_encoder(options, model)(sentences), dtype=np.float64)
-    parts = []
-    kept = min(_KEPT, *raw.shape)
-    for treatment in parse_treatments([f"whitening:dimensions={kept}", FIXED], seed=options.seed):
-        image = np.asarray(treatment.fit(raw, OWN, pairs.name)(raw))
-        x, y = project_tsne(np.asarray(image, dtype=np.float64), options.seed).T
-        pair, side = np.tile(np.arange(count), 2), np.repeat([1, 2], count)
-        parts.append(pd.DataFrame({"repair": treatment.name, "pair": pair, "sentence": side, "x": x, "y": y}))
-    planes = pd.concat(parts, ignore_index=True)
-    title = f"t-SNE of sentence pairs of {pairs.name}, {model}"
-    caption = (
-        "Sentence pairs by t-SNE, raw and repaired; the two sentences of a pair have two colours and a line between."
-    )
-    figure = make_figure("tsne", caption, partial(_draw_pairs, planes), width=PAGE_WIDTH, height=2.5)
-    return Results([Table("tsne", title, planes)], (), [figure])
-
-
-def _draw_pairs(planes: pd.DataFrame, figure: Figure) -> None:
-    names = list(dict.fromkeys(planes["repair"]))
-    for axes, name in zip(figure.subplots(1, len(names), squeeze=False).flat, names, strict=True):
-        rows = planes[planes["repair"] == name]
-        first, second = (rows[rows["sentence"] == side].sort_values("pair") for side in (1, 2))
-        axes.plot([first["x"], second["x"]], [first["y"], second["y"]], color=GREY, linewidth=0.2, zorder=1)
-        for side, colour in ((first, BLUE), (second, ORANGE)):
-            axes.scatter(side["x"], side["y"], s=2.5, linewidth=0, color=colour, zorder=2)
-        axes.set_title("raw" if name == "none" else name)
-        axes.set_aspect("equal", adjustable="datalim")
-        axes.set_axis_off()  # its directions and distances mean nothing
