@@ -168,6 +168,7 @@ def of_sequences(x: Any, sequence: Any) -> dict[str, float]:
     return {
         "sequence_uniformity": np.mean([pairs_mean(unit(part)) for part in parts]),
         "cls_uniformity": np.mean([(unit(part[1:]) @ unit(part[0])).mean() for part in parts]),
+        "sequence_rank_one_residual": np.mean([np.linalg.norm(p - p.mean(0)) / np.linalg.norm(p) for p in parts]),
         "intra_sentence_similarity": inner,
         "intra_sentence_similarity_adjusted": inner - pairs_mean(unit(x)),
         "sequence_spectral_skewness": np.mean([stats.skew(s) for s in spectra if np.ptp(s) > 1e-10]),

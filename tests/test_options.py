@@ -123,14 +123,14 @@ def study_defaults() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", [*STUDIES, "all"])
 def test_commands_of_studies_take_what_the_functions_take(name: str) -> None:
-    function = all_studies if name == "all" else STUDIES[name][0]
+    function = all_studies if name == "all" else STUDIES[name].run
     command, known = command_defaults("study", name), defaults(function) | study_defaults()
     assert command.keys() - {"json"} == known.keys() - {"progress", "say"}
-    same = known.keys() - {"progress", "say", "output", "models", "others"}
+    same = known.keys() - {"progress", "say", "output", "models", "others", "sweep"}
     assert {key: command[key] for key in same} == {key: known[key] for key in same}
 
 
-@pytest.mark.parametrize("function", [all_studies, *(function for function, _ in STUDIES.values())])
+@pytest.mark.parametrize("function", [all_studies, *(study.run for study in STUDIES.values())])
 def test_studies_share_the_defaults_of_options(function: Callable[..., Any]) -> None:
     known = option_defaults(StudyOptions) | option_defaults(Training)
     found = defaults(function)
@@ -158,7 +158,7 @@ def test_a_command_gets_instances_and_keywords() -> None:
 
 
 def test_only_declared_fields_are_options() -> None:
-    assert {"token_weights", "in_order"} == {f.name for f in fields(Input)} - list_options(Input).keys()
+    assert {"token_weights", "in_order", "seed"} == {f.name for f in fields(Input)} - list_options(Input).keys()
     assert option(3, "Help.").default == 3
 
 

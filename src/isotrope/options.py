@@ -40,7 +40,7 @@ def list_options(kind: type) -> dict[str, Field[Any]]:
     """List the fields of a dataclass that are options, by name.
 
     >>> list(list_options(ScanOptions))
-    ['measures', 'sample', 'seed', 'output', 'resume', 'keep', 'checkpoint_every']
+    ['measures', 'sample', 'seed', 'variant', 'output', 'resume', 'keep', 'checkpoint_every']
     """
     return {f.name: f for f in fields(kind) if "help" in f.metadata}
 
@@ -67,7 +67,8 @@ class ScanOptions:
         None, "Groups or names, see isotrope catalogue.", panel=_WHAT, shown="moments,tokens,sequences"
     )
     sample: int = option(20_000, "Rows kept for intervals and spectra of sequences.", panel=_WHAT)
-    seed: int = option(0, "Which rows are sampled.", panel=_WHAT)
+    seed: int = option(0, "Which rows, and which share of the texts, are sampled.", panel=_WHAT)
+    variant: str = option("definition", "Also by this definition, where a measure has it: published.", panel=_WHAT)
     output: str | Path | None = option(None, "Run folder to write.", panel=_RUN, flags=("--output", "-o"), type=Path)
     resume: bool = option(False, "Go on with a stopped run.", panel=_RUN)
     keep: str = option(

@@ -12,9 +12,10 @@ from typing import Any
 from isotrope.compute.threads import open_pool
 from isotrope.errors import InputError
 from isotrope.findings import Findings, Reading
+from isotrope.findings.reading import name_reading
 from isotrope.layers import Layer
 from isotrope.measures import GROUPS, Measure, select
-from isotrope.measures.selection import check_no_images
+from isotrope.measures.selection import check_no_images, select_variants
 from isotrope.readings.cost import count_parallel_layers, estimate_seconds, estimate_seconds_after, format_duration
 from isotrope.readings.layer_readings import read, read_across
 from isotrope.readings.null import Nulls
@@ -64,13 +65,16 @@ class SelectedMeasures:
         return possible or list(self.measures)
 
 
-def resolve_measures(measures: str | list[str] | None, *, sample: int = 20_000, seed: int = 0) -> SelectedMeasures:
+def resolve_measures(
+    measures: str | list[str] | None, *, sample: int = 20_000, seed: int = 0, variant: str = "definition"
+) -> SelectedMeasures:
     """Resolve the names of measures and groups, and the statistics that they need.
 
     Args:
         measures: Names and groups, as a list or separated by commas; None for the default groups.
         sample: How many rows of each layer are sampled.
         seed: Selects the sampled rows.
+        variant: Another definition that is computed beside the usual one, for the measures that have it.
     """
     if sample < 0:
         raise InputError(f"the sample is {sample} rows, expected 0 or more.")
@@ -83,6 +87,7 @@ def resolve_measures(measures: str | list[str] | None, *, sample: int = 20_000, 
     if across := [name for m in chosen for name in m.across]:
         chosen = select([*(m.name for m in chosen), *across])
     check_no_images(chosen)
+    chosen += select_variants(chosen, variant)
     needs = {m.needs for m in chosen}
     wanted = Wanted(
         tokens="tokens" in needs,
@@ -142,7 +147,7 @@ def describe_settings(source: Source, options: SelectedMeasures) -> dict[str, An
     """Describe what the numbers depend on, apart from the source itself."""
     return {
         "layers": source.layers,
-        "measures": [m.name for m in options.measures],
+        "measures": [name_reading(m.name, m.variant) for m in options.measures],
         "sample": options.wanted.sample,
         "seed": options.seed,
         "batch_rows": source.batch_rows,

@@ -46,10 +46,14 @@ def scan(
     layers: str | int | Sequence[int | str] = "all",
     measures: str | list[str] | None = None,
     pooling: str | None = None,
+    maps: str = "places",
     column: str | None = None,
     split: str | None = None,
     unit: str = "line",
     group_by: str | None = None,
+    share: float = 1.0,
+    max_words: int = 0,
+    merge_types: bool = False,
     special_tokens: str = "keep",
     revision: str | None = None,
     gguf_file: str | None = None,
@@ -70,6 +74,7 @@ def scan(
     resume: bool = False,
     keep: str = "summary",
     checkpoint_every: float = 60.0,
+    variant: str = "definition",
     progress: Progress | None = None,
 ) -> Findings:
     """Measure every layer of a model over a text, or existing vectors, in one pass.
@@ -82,10 +87,15 @@ def scan(
         layers: "all", or numbers and names of layers; negative numbers count from the end.
         measures: Names or groups of measures; None for the groups moments, tokens and sequences.
         pooling: How a text becomes one row, such as "mean"; None for one row per token.
+        maps: What the rows of a convolution's map are: its "places", or the "whole" map as one row for each image.
         column: Column or array to read, where there are several.
         split: Split of a dataset.
         unit: What one text of a plain file is: "line" or "paragraph".
         group_by: Column whose values are measured separately too.
+        share: Random share of the texts, by a hash of each text and the seed.
+        max_words: Most words of a text, longer ones are left out; 0 for any number.
+        merge_types: Whether tokens that are words and those that are parts of words, such as "ing" and "##ing", or
+            "Ġing" and "ing", are one token type.
         special_tokens: "keep" or "drop" the tokens that the tokenizer adds.
         revision: Revision of a hub model.
         gguf_file: Name of the GGUF file in the folder.
@@ -93,7 +103,7 @@ def scan(
         trust_remote_code: Whether a model may run its own code.
         precision: "fast" (float32 products) or "exact" (float64); None is exact for vectors and fast for models.
         sample: How many rows of each layer are sampled, for intervals and for measures that compare rows.
-        seed: Selects the sampled rows.
+        seed: Selects the sampled rows and the share of the texts.
         batch_size: Texts, images, sounds or rows that are read at a time.
         max_length: Number of tokens at which texts are truncated.
         device: "auto", "cpu", "cuda", "cuda:1" or "mps".
@@ -107,6 +117,8 @@ def scan(
         keep: How much of the statistics stays in the folder: "none" (findings, tables and the report only), "summary"
             (compact, for all commands that read runs) or "all" (exact, and runs can be merged).
         checkpoint_every: Seconds between checkpoints.
+        variant: Another definition that is computed beside the usual one, for each measure that has it, such as
+            "published" for that of the paper's own code; the verdict keeps to the usual one.
         progress: Called with what is going on, how much is done, and of how much.
 
     Returns:
@@ -125,10 +137,15 @@ def scan(
         vectors=vectors,
         layers=layers,
         pooling=pooling,
+        maps=maps,
         column=column,
         split=split,
         unit=unit,
         group_by=group_by,
+        share=share,
+        max_words=max_words,
+        merge_types=merge_types,
+        seed=seed,
         special_tokens=special_tokens,
         revision=revision,
         gguf_file=gguf_file,
@@ -149,6 +166,7 @@ def scan(
         resume=resume,
         keep=keep,
         checkpoint_every=checkpoint_every,
+        variant=variant,
     )
     selected = check_options(options)
     run = None if output is None else Run(output)
@@ -158,7 +176,7 @@ def scan(
 
 def check_options(options: ScanOptions) -> SelectedMeasures:
     """Check the options of a scan before anything is opened, and resolve its measures."""
-    selected = resolve_measures(options.measures, sample=options.sample, seed=options.seed)
+    selected = resolve_measures(options.measures, sample=options.sample, seed=options.seed, variant=options.variant)
     check_keep(options.keep)
     if not options.checkpoint_every >= 0:
         raise InputError(f"checkpoints every {options.checkpoint_every} seconds are not possible; give 0 or more.")

@@ -12,6 +12,7 @@ from scipy.stats import ortho_group
 
 from isotrope.errors import InputError
 from isotrope.repairs import ALPHAS, SoftDecay, search_alpha, soft_decay
+from isotrope.softdecay.formula import decay
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.statistics import Moments, prepare_rows
 
@@ -140,6 +141,24 @@ def test_the_largest_singular_value_and_the_order_of_all_are_kept() -> None:
     before, after = (np.linalg.svd(x)[1] for x in (rows, SoftDecay(-0.6, "shifted").fit_transform(rows)))
     assert after[0] == pytest.approx(before[0], rel=1e-10)
     assert (after[1:] > before[1:]).all()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_direction_keeps_its_rank_among_all(form: str) -> None:
+    """The strength of each right singular vector of the rows in the repaired rows, in the order of the vectors."""
+    rows = 4 * spread()  # all singular values above a: below it the form of the paper turns directions round
+    _, before, directions = np.linalg.svd(rows, full_matrices=False)
+    assert before[-1] > 0.6
+    after = np.linalg.norm(SoftDecay(-0.6, form).fit_transform(rows) @ directions.T, axis=0)
+    assert (np.diff(after) < 0).all()
+    assert after[0] == pytest.approx(before[0], rel=1e-10)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_function_is_strictly_increasing(form: str) -> None:
+    grid = np.linspace(0.2 if form == "clipped" else 0.0, 50.0, 2001)[1:]
+    assert (np.diff(decay(grid, 0.2, form, np)) > 0).all()
+    assert_allclose(decay(grid, 0.2, form, np), [FORMS[form](x, -0.2) for x in grid], rtol=1e-12)
 
 
 def test_reference_rows_bend_any_number_of_rows_alike() -> None:

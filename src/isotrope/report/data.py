@@ -124,5 +124,9 @@ def _groups(findings: Findings) -> list[dict[str, Any]]:
     return [
         {"group": r.group, "layer": str(r.layer), **_plain(r)}
         for r in findings.readings
-        if r.group in wanted and r.measure in measures and r.layer is not None and math.isfinite(r.value)
+        if r.group in wanted
+        and r.measure in measures
+        and r.variant == "definition"
+        and r.layer is not None
+        and math.isfinite(r.value)
     ]

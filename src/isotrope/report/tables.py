@@ -47,7 +47,9 @@ TABLES = ("sample", "maps", "directions", "coordinates", "sequences", "tried")
 def select_layers(findings: Findings) -> list[Layer]:
     """Select the layers worth a full map: the first, the one of the highest mean cosine, and the last."""
     layers, first = findings.layers, list_headlines()[0]
-    values = {r.layer: r.value for r in findings.readings if r.measure == first and r.group is None}
+    values = {
+        r.layer: r.value for r in findings.readings if (r.measure, r.group, r.variant) == (first, None, "definition")
+    }
     worst = max((x for x in layers if values.get(x, np.nan) == values.get(x)), key=lambda x: values[x], default=None)
     return [x for x in layers if x in (layers[0], worst, layers[-1])]
 
