@@ -83,14 +83,14 @@ def _describe_study(study: Study, folder: Path, below: str) -> dict[str, Any]:
 
 def _describe_claim(part: str, claim: Claim, anchor: str) -> dict[str, Any]:
     return {
-        "text": _capitalise(claim.text),
+        "text": _format_minus(_capitalise(claim.text)),
         "where": claim.where,
         "part": part,
         "anchor": anchor,
         "of": ", ".join(word for word in (claim.model, claim.model_class) if word and word not in claim.text),
         "ours": _format_cell(claim.ours)[0],
         "published": _format_cell(claim.published)[0],
-        "evidence": claim.evidence,
+        "evidence": _format_minus(claim.evidence),
     }
 
 
@@ -177,6 +177,15 @@ def _capitalise(text: str) -> str:
     """Start a sentence with a capital, unless its first word is a name."""
     first = text.split(" ", 1)[0]
     return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
+
+
+def _format_minus(text: str) -> str:
+    """Write the minus of numbers as the cells of tables do.
+
+    >>> _format_minus("bert-2 has -0.42 to -0.39, or 1e-6")
+    'bert-2 has −0.42 to −0.39, or 1e-6'
+    """
+    return re.sub(r"(?<![\w.-])-(?=\d)", "−", text)
 
 
 @cache

@@ -12,6 +12,7 @@ from isotrope.runs.run import Run
 from isotrope.studies.figures import make_overlay_figure
 from isotrope.studies.norm_variance.intervals import Estimate, compute_difference
 from isotrope.studies.norm_variance.options import NormVarianceOptions
+from isotrope.studies.norm_variance.post_norm import find_norm_kind
 from isotrope.studies.norm_variance.token_types import TRADE_OFF
 from isotrope.studies.result import Claim, Table
 from isotrope.studies.runner import Results, load_part
@@ -107,7 +108,9 @@ def _join(folder: Any, models: Sequence[str], part: str, table: str) -> pd.DataF
 def _describe_model(options: NormVarianceOptions, name: str) -> dict[str, Any]:
     """One row of Table 1."""
     findings = Run(options.run_folder(name)).findings()
-    norms = load_part(options.folder, f"{name} post-norm").tables[0].frame["predicted Q"]
+    table = load_part(options.folder, f"{name} post-norm").tables[0].frame
+    closed = table["layer"][table["predicted Q"].notna()].tolist()
+    kind = find_norm_kind(options.input(name).load(), findings.layer_names, closed)
     printed = PRINTED_MODELS.get(name)
     return {
         "model": name,
@@ -115,10 +118,10 @@ def _describe_model(options: NormVarianceOptions, name: str) -> dict[str, Any]:
         "printed layers": printed.layers if printed else math.nan,
         "width": findings.source["width"],
         "printed width": printed.width if printed else math.nan,
-        "parameters": findings.source["parameters"],
+        "parameters": findings.source.get("parameters", math.nan),
         "printed parameters": printed.millions * 1_000_000 if printed else math.nan,
-        "layers that a norm closes": int(norms.notna().sum()),
-        "norm": "post-LN" if norms.notna().all() else "pre-LN",
+        "layers that a norm closes": len(closed),
+        "norm": kind or "not known",
     }
 
 

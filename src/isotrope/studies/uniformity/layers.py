@@ -13,6 +13,7 @@ from isotrope.studies.figures import run_figures
 from isotrope.studies.options import StudyOptions, iterate_layers
 from isotrope.studies.result import Claim, Table, depth_correlation, rank_correlation
 from isotrope.studies.runner import Results
+from isotrope.studies.stacks import split_stacks
 from isotrope.studies.uniformity.published import find_median
 from isotrope.studies.verdict import LEVEL, depth_interval, format_interval, judge_interval
 
@@ -61,7 +62,9 @@ def measure_layers(options: StudyOptions, model: str) -> Results:
     if "sequence_cdf" in findings.tables:
         title = f"CDF of singular values of sequences, each divided by its largest, by layer, {model}"
         tables.append(Table("cdf", title, findings.tables["sequence_cdf"], shown=False))
-    claims = [*judge_depth(model, frame), *judge_last_layer(model, frame), *judge_skewness(model, frame)]
+    claims = list[Claim]()
+    for name, stack in split_stacks(frame, findings.layer_names, model).items():
+        claims += [*judge_depth(name, stack), *judge_last_layer(name, stack), *judge_skewness(name, stack)]
     return Results(tables, claims, run_figures(options.run_folder(model), _RUN_FIGURES))
 
 
