@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,8 +150,8 @@ def _join_intervals(cells: dict[str, list[tuple[str, bool]]]) -> dict[str, list[
     """
     joined = dict(cells)
     for name in cells:
-        for gap in ("_", " "):
-            ends = [f"{name.removesuffix(f'{gap}slope')}{gap}{end}" for end in ("low", "high")]
+        for gap, stem in product("_ ", (name, name.removesuffix("_slope"))):
+            ends = [f"{stem}{gap}{end}" for end in ("low", "high")]
             if joined.keys() >= set(ends):
                 low, high = (joined.pop(end) for end in ends)
                 rows = zip(joined[name], low, high, strict=True)
