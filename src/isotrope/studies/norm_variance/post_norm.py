@@ -68,9 +68,9 @@ def find_layer_norms(loaded: Loaded) -> dict[Layer, LayerNorm]:
     import torch
 
     outputs: list[tuple[Any, Any]] = []
-    if not isinstance(loaded.model, torch.nn.Module):
-        return {}  # an ONNX file does not tell its modules
-    norms = [m for m in loaded.model.modules() if "norm" in type(m).__name__.lower() and hasattr(m, "weight")]
+    norms = _list_norms(loaded)
+    if not norms:
+        return {}
     hooks = [m.register_forward_hook(lambda module, _, out: outputs.append((module, out))) for m in norms]
     try:
         ids, mask = pad_texts(encode(loaded, [Text(0, _PROBE)], 64), loaded.pad)
@@ -96,12 +96,16 @@ def find_norm_kind(loaded: Loaded, names: Mapping[str, str], closed: Iterable[La
         names: the names of layers by their number as text.
         closed: the layers whose rows are a norm's output.
     """
-    import torch
-
-    if not isinstance(loaded.model, torch.nn.Module):
+    if not _list_norms(loaded):
         return None
     blocks = [number for number, name in names.items() if name.rpartition(".")[2] != "0"]
     return "post-LN" if blocks and set(map(str, closed)).issuperset(blocks) else "pre-LN"
+
+
+def _list_norms(loaded: Loaded) -> list[Any]:
+    """The norms among the modules of a model; none for an ONNX file, whose nodes are no modules."""
+    modules = loaded.model.modules() if hasattr(loaded.model, "modules") else ()
+    return [m for m in modules if "norm" in type(m).__name__.lower() and hasattr(m, "weight")]
 
 
 def _describe_norm(module: Any) -> LayerNorm:
