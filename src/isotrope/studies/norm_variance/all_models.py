@@ -16,6 +16,7 @@ from isotrope.studies.norm_variance.post_norm import find_norm_kind
 from isotrope.studies.norm_variance.token_types import TRADE_OFF
 from isotrope.studies.result import Claim, Table
 from isotrope.studies.runner import Results, load_part
+from isotrope.studies.stacks import split_stacks
 from isotrope.studies.verdict import judge_interval, judge_print
 
 
@@ -90,7 +91,8 @@ def join_models(options: NormVarianceOptions) -> Results:
         Table("sizes", "Types |T| and tokens |X|, with the printed ones, over BookCorpus (Table 3)", sizes),
         Table("curves", "What the figures over all models show, by layer", curves[columns]),
     ]
-    figures = [make_overlay_figure(name, title, curves, shown) for name, title, shown in _OVERLAYS]
+    lines = curves.assign(model=[name for model in options.names for name in _name_lines(options, model, curves)])
+    figures = [make_overlay_figure(name, title, lines, shown) for name, title, shown in _OVERLAYS]
     return Results(tables, [*judge_parameters(models), *judge_variations(layers, models)], figures)
 
 
@@ -103,6 +105,13 @@ def _join(folder: Any, models: Sequence[str], part: str, table: str) -> pd.DataF
     joined = pd.concat(frames, ignore_index=True)
     ordered: pd.DataFrame = joined[["model", *(name for name in joined if name != "model")]]
     return ordered
+
+
+def _name_lines(options: NormVarianceOptions, model: str, curves: pd.DataFrame) -> list[str]:
+    """The name of the line that each layer of a model belongs to: encoder and decoder have lines of their own."""
+    names = Run(options.run_folder(model)).findings().layer_names
+    stacks = split_stacks(curves[curves["model"] == model], names, model)
+    return [name for name, rows in stacks.items() for _ in range(len(rows))]
 
 
 def _describe_model(options: NormVarianceOptions, name: str) -> dict[str, Any]:
