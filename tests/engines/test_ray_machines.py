@@ -55,9 +55,8 @@ def here() -> list[float]:
     return [reading.value for reading in isotrope.scan(**OPTIONS).readings]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("replaced", [False, True])
-def test_a_machine_is_lost(replaced: bool, machines: Any, here: list[float]) -> None:
+def _scan_and_lose(machines: Any, *, replaced: bool) -> Any:
+    """The findings of a scan during which a machine is lost, and replaced by another one if asked for."""
     other = _added(machines, num_cpus=2)
     fresh: list[Any] = []
 
@@ -69,9 +68,21 @@ def test_a_machine_is_lost(replaced: bool, machines: Any, here: list[float]) -> 
     found = isotrope.scan(**OPTIONS, engine="ray", workers=4, progress=_after(20, lose))
     for node in fresh:
         machines.remove_node(node)
-    assert found.counts["rows"] == len(ROWS)
-    assert found.counts["retried_shards"] >= 1
-    assert [reading.value for reading in found.readings] == pytest.approx(here, rel=1e-9, nan_ok=True)
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_machine_is_lost(replaced: bool, machines: Any, here: list[float]) -> None:
+    retried = 0
+    for _ in range(4):  # the machine may hold no worker, or be lost between two shards: then nothing is read again
+        found = _scan_and_lose(machines, replaced=replaced)
+        assert found.counts["rows"] == len(ROWS)
+        assert [reading.value for reading in found.readings] == pytest.approx(here, rel=1e-9, nan_ok=True)
+        retried += found.counts["retried_shards"]
+        if retried:
+            break
+    assert retried >= 1
 
 
 @pytest.mark.long
