@@ -51,6 +51,8 @@ def scan(
     split: str | None = None,
     unit: str = "line",
     group_by: str | None = None,
+    id_column: Any = None,
+    text_column: Any = None,
     share: float = 1.0,
     max_words: int = 0,
     merge_types: bool = False,
@@ -92,6 +94,9 @@ def scan(
         split: Split of a dataset.
         unit: What one text of a plain file is: "line" or "paragraph".
         group_by: Column whose values are measured separately too.
+        id_column: Ids of the rows, by which findings name them: a column beside the vectors or texts, or for vectors a
+            file with one line for each row (`FILE`, or `FILE:COLUMN` of a table) or a list.
+        text_column: Texts of the vectors, given in the same way; what a model reads is known already.
         share: Random share of the texts, by a hash of each text and the seed.
         max_words: Most words of a text, longer ones are left out; 0 for any number.
         merge_types: Whether tokens that are words and those that are parts of words, such as "ing" and "##ing", or
@@ -142,6 +147,8 @@ def scan(
         split=split,
         unit=unit,
         group_by=group_by,
+        id_column=id_column,
+        text_column=text_column,
         share=share,
         max_words=max_words,
         merge_types=merge_types,
@@ -202,6 +209,7 @@ def scan_source(
         progress: Called with what is going on, how much is done, and of how much.
     """
     started, report_progress = record_start(), progress or (lambda *_: None)
+    source.check_names()
     task = checkpoints.describe_task(source, describe_settings(source, selected))
     collection = Collection(selected.wanted)
     if run is not None and options.resume:

@@ -12,6 +12,7 @@ from isotrope.options import find_changes, option
 if TYPE_CHECKING:
     from isotrope.sources.corpora.corpus import Corpus
     from isotrope.sources.models.load import Loaded
+    from isotrope.sources.row_names import RowNames
     from isotrope.sources.source import Source
     from isotrope.sources.text.source import TextSource
     from isotrope.sources.text.token_weights import TokenWeights
@@ -24,7 +25,10 @@ _TEXT_OPTIONS = (
 )
 
 #: Options among these that models of images and sounds do not have.
-_TEXT_ONLY = ("unit", "gguf_file", "max_length", "token_weights", "share", "max_words", "merge_types")
+_TEXT_ONLY = (
+    *("unit", "gguf_file", "max_length", "token_weights", "share", "max_words", "merge_types"),
+    *("id_column", "text_column"),
+)
 
 _MODEL = "Model"
 _TEXT = "Text"
@@ -65,6 +69,10 @@ class Input:
     vectors: Any = option(
         None, "File or folder of npy, npz, safetensors, parquet, arrow, HDF5, faiss; or a store.", panel=_WHAT
     )
+    id_column: Any = option(
+        None, "Ids of rows: a column, or FILE or FILE:COLUMN with one for each row.", panel=_WHAT, type=str
+    )
+    text_column: Any = option(None, "Texts of vectors: a column, or FILE or FILE:COLUMN.", panel=_WHAT, type=str)
     pooling: str | None = option(
         None,
         "One row per text: mean, cls, last, max, weightedmean, first+last, sbert-wk, mean:1+-1.",
@@ -124,7 +132,7 @@ class Input:
             raise InputError("vectors have no layers; leave them out.")
         for name, value in find_changes(self, _TEXT_OPTIONS).items():
             raise InputError(f"vectors have no use for {name.replace('_', '-')} ({value!r}); leave it out.")
-        return ArraySource(
+        source = ArraySource(
             self.vectors,
             column=self.column,
             group_by=self.group_by,
@@ -132,14 +140,21 @@ class Input:
             exact=self.precision != "fast",
             bad_files=self.bad_files,
         )
+        if self.id_column is not None or self.text_column is not None:
+            from isotrope.sources.vectors.name_columns import open_vector_names
 
-    def open_corpus(self) -> Corpus:
-        """Open the texts, without those that are left out."""
+            source.row_names = open_vector_names(source, self.id_column, self.text_column)
+        return source
+
+    def open_corpus(self, group_by: str | None = None) -> Corpus:
+        """Open the texts, without those that are left out; group_by: a column of groups in place of the own one."""
         from isotrope.sources.corpora.corpus import open_corpus
         from isotrope.sources.corpora.selection import TextSelection, select_texts
 
         selection = TextSelection(share=self.share, seed=self.seed, max_words=self.max_words)
-        corpus = open_corpus(self.text, column=self.column, split=self.split, group_by=self.group_by, unit=self.unit)
+        corpus = open_corpus(
+            self.text, column=self.column, split=self.split, group_by=group_by or self.group_by, unit=self.unit
+        )
         return select_texts(corpus, selection)
 
     def _open_texts(self) -> Source:
@@ -155,7 +170,22 @@ class Input:
                 raise
             what, model = WORDS[found], "embedded model" if self.model is None else f"model {self.model}"
             raise InputError(f"the {model} reads text and got {what}; name a model of {what}.") from error
-        return self.rows_over(corpus, self.load())
+        names = self._open_text_names(corpus)
+        source = self.rows_over(corpus, self.load())
+        source.row_names = names
+        return source
+
+    def _open_text_names(self, corpus: Corpus) -> RowNames | None:
+        """The ids of texts, and the texts where each is one row; None where neither is of use."""
+        from isotrope.sources.row_names import make_corpus_names
+        from isotrope.sources.text.sentence_model import ENCODED
+
+        if self.text_column is not None:
+            raise InputError("texts that a model reads are known already; leave text-column out.")
+        if self.id_column is not None:
+            return make_corpus_names(self.open_corpus(group_by=self.id_column), has_ids=True)
+        is_item = self.pooling is not None or self.layers == ENCODED
+        return make_corpus_names(corpus, has_ids=False) if is_item and not corpus.stream else None
 
     def _open_media(self, modality: str) -> Source:
         from isotrope.sources.media.corpus import open_media

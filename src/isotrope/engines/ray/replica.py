@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -13,6 +13,7 @@ from isotrope.compute.threads import limit_threads
 from isotrope.errors import InputError, IsotropeError, describe_error
 from isotrope.sources.batch import Batch
 from isotrope.sources.input import Input
+from isotrope.sources.row_names import RowName
 from isotrope.sources.source import Reduction, Source
 
 T = TypeVar("T")
@@ -102,6 +103,12 @@ class Replica:
     def token_names(self, given: Given, tokens: Any) -> list[str] | None:
         return self._open(given).token_names(tokens)
 
+    def check_names(self, given: Given) -> None:
+        self._open(given).check_names()
+
+    def find_names(self, given: Given, rows: Any) -> Mapping[int, RowName]:
+        return self._open(given).find_names(rows)
+
     def read(self, given: Given, make: Made[T], number: int, bars: Any, skip: bool) -> tuple[Facts, T]:
         """What is made of one shard, whole or not at all. skip: one that cannot be read counts as empty."""
         source = self._open(given)
@@ -189,7 +196,7 @@ def use_absolute_paths(reading: Input) -> Input:
 
     if isinstance(reading.text, str) and reading.text == "-":
         raise InputError("workers cannot read this process's standard input; write the text to a file and name it.")
-    names = ["model", "vectors", "token_weights"]
+    names = ["model", "vectors", "token_weights", "id_column", "text_column"]
     # A list is of texts, though one of them may happen to be the name of a file, unless it is one of images or sounds.
     if not isinstance(reading.text, (list, tuple)) or kind_of(reading.text) is not None:
         names.append("text")

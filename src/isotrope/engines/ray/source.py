@@ -21,6 +21,7 @@ from isotrope.errors import InputError
 from isotrope.layers import Layer
 from isotrope.sources.batch import Batch
 from isotrope.sources.input import Input
+from isotrope.sources.row_names import RowName
 from isotrope.sources.source import Reduction, Source
 
 T = TypeVar("T")
@@ -139,6 +140,13 @@ class RaySource(Source):
 
     def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
         names: list[str] | None = self._workers.get(self._replicas[0].token_names.remote(self._given, tokens))
+        return names
+
+    def check_names(self) -> None:
+        self._workers.get(self._replicas[0].check_names.remote(self._given))
+
+    def find_names(self, rows: NDArray[np.uint64]) -> Mapping[int, RowName]:
+        names: Mapping[int, RowName] = self._workers.get(self._replicas[0].find_names.remote(self._given, rows))
         return names
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
