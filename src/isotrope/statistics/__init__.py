@@ -4,6 +4,7 @@ from typing import Any
 
 from isotrope.deprecation import resolve_moved
 from isotrope.statistics.collection import Collection, MomentsAndSample, Wanted
+from isotrope.statistics.duplicates import DuplicateGroup, Duplicates
 from isotrope.statistics.moments import Moments
 from isotrope.statistics.points import Image, Points
 from isotrope.statistics.row_lengths import KeptRows, RowLengths
@@ -16,6 +17,8 @@ from isotrope.statistics.usable_rows import UsableRows, prepare_rows
 
 __all__ = [
     "Collection",
+    "DuplicateGroup",
+    "Duplicates",
     "Image",
     "KeptRows",
     "Moments",
