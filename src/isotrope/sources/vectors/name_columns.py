@@ -58,8 +58,8 @@ def _open_column(source: ArraySource, given: Any, what: str, option: str) -> Nam
     there = list(store.column_names if store is not None else [] if columns is None else columns.names)
     held = f"has the columns {', '.join(there)}" if there else "has no columns beside the vectors"
     raise InputError(
-        f"{where} has no column {name!r}{did_you_mean(name, there)}, nor is there such a file; it {held}: give --{option} "
-        "one of its columns, or a file with one line for each row (FILE, or FILE:COLUMN of a table)."
+        f"{where} has no column {name!r}{did_you_mean(name, there)}, nor is there such a file; it {held}: "
+        f"give --{option} one of its columns, or a file with one line for each row (FILE, or FILE:COLUMN of a table)."
     )
 
 

@@ -50,7 +50,9 @@ class FaissVectors(Store):
         note = {} if self.exact else {"note": _APPROXIMATION}
         return {"index": self.kind, "metric": self.metric} | note
 
-    column_names = ["id"]
+    @property
+    def column_names(self) -> list[str]:
+        return ["id"]
 
     def read_column(self, name: str, size: int) -> Iterator[list[Any]]:
         """The ids; where they are the rows' numbers, these."""
