@@ -18,6 +18,7 @@ from isotrope.measures import GROUPS, Measure, select
 from isotrope.measures.selection import check_no_images, select_variants
 from isotrope.readings.cost import count_parallel_layers, estimate_seconds, estimate_seconds_after, format_duration
 from isotrope.readings.layer_readings import read, read_across
+from isotrope.readings.named_rows import name_rows
 from isotrope.readings.null import Nulls
 from isotrope.readings.unusual_rows import UnusualRows
 from isotrope.runs.retention import compute_tables
@@ -200,14 +201,15 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
                 unusual.add(layer, summary, {m.name: nulls.value(m, summary) for m in relative})
             readings += found
     readings += read_across(readings, measures, options.seed)
+    named = name_rows(collection.layer(layers[-1]), layers[-1], source, unusual.rows, options.seed)
     findings = Findings(
         readings=readings,
         layers=layers,
         layer_names={str(k): v for k, v in source.layer_names.items()},
         source=mask_facts(source.describe()),
-        counts=dict(collection.counts) | dict(unusual.counts),
-        rows=unusual.rows,
-        tables=compute_tables(collection, source, layers),
+        counts=dict(collection.counts) | dict(unusual.counts) | named.counts,
+        rows=named.rows,
+        tables=compute_tables(collection, source, layers) | named.tables,
     )
     findings.verdict = judge(findings)
     return findings

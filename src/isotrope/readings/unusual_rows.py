@@ -18,7 +18,7 @@ from isotrope.verdict.thresholds import FEWEST_ROWS, HANDFUL, HANDFUL_SHARE, QUA
 from isotrope.verdict.thresholds import get as threshold
 
 #: Rows of one kind that findings name, in all layers.
-_MOST = 100
+MOST_NAMED = 100
 
 #: Rounding, relative to what is left, up to which rows can be taken out of sums of squares.
 _ROUNDING = 1e-3
@@ -62,7 +62,7 @@ class UnusualRows:
 
     def _put(self, kind: str, rows: list[dict[str, Any]]) -> None:
         if rows:
-            self.rows[kind] = [*rows, *self.rows.get(kind, [])][:_MOST]
+            self.rows[kind] = [*rows, *self.rows.get(kind, [])][:MOST_NAMED]
 
 
 def find_deciding_rows(summary: Summary, nulls: Mapping[str, float]) -> tuple[int, str]:
