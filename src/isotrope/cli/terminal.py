@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from isotrope.cli.output import console, print_json
+from isotrope.cli.row_listing import print_rows
 from isotrope.cli.tables import Column, print_table
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def show_findings(findings: Findings, folder: Path | None) -> None:
     _print_chart(out, findings)
     _print_groups(out, findings)
     _print_variants(out, findings)
+    print_rows(out, findings)
     for line in (*_describe_notes(findings), *_describe_undefined(findings)):
         out.print(line, style="dim")
     if folder is not None:

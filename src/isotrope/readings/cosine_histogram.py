@@ -55,7 +55,9 @@ def suggest_cutoffs(background: NDArray[np.floating[Any]]) -> list[CutOff]:
     return made
 
 
-def compute_cosine_table(background: NDArray[np.floating[Any]], neighbours: NDArray[np.floating[Any]]) -> dict[str, Any]:
+def compute_cosine_table(
+    background: NDArray[np.floating[Any]], neighbours: NDArray[np.floating[Any]]
+) -> dict[str, Any]:
     """Compute the columns of the table of cosines.
 
     Of the kinds `background` and `nearest`, a line is a bin from `low` to `high` with its count and share. Of the kind

@@ -44,7 +44,8 @@ def name_rows(summary: Summary, layer: Layer, source: Source, unusual: RowLists,
         unusual: Zero, non-finite and extreme rows.
         seed: Selects random pairs of rows.
     """
-    rows, counts, tables = dict(unusual), {}, {}
+    rows, tables = dict(unusual), {}
+    counts: dict[str, int] = {}
     found = None
     if summary.sample is not None and has_items(summary.sample):
         points = Points.of(summary.sample.to_usable_rows())
@@ -111,4 +112,5 @@ def _label(layer: Layer, columns: Mapping[str, Any]) -> pd.DataFrame:
 
     typed = {"text": "string", "duplicate_group": "Int64"}
     frame = pd.DataFrame({"layer": str(layer), **columns})
-    return frame.astype({name: kind for name, kind in typed.items() if name in frame})
+    labelled: pd.DataFrame = frame.astype({name: kind for name, kind in typed.items() if name in frame})
+    return labelled

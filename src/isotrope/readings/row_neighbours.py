@@ -1,4 +1,4 @@
-"""What the nearest neighbours of sampled rows tell of each row, and which rows to look at: hubs, outliers, duplicates."""
+"""What its nearest neighbours tell of each sampled row, and which rows to look at: hubs, outliers, duplicates."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ class RowNeighbours:
         group: (n,), the number of its group of near-duplicates, the largest group first, -1 where it is in none.
         k: Neighbours that count.
 
-    >>> rng = np.random.default_rng(0)
     >>> found = RowNeighbours.of(Points(np.eye(3)[[0, 0, 1]] + 0.1, np.arange(3, dtype=np.uint64), np.zeros(3, int)))
     >>> found.nearest.tolist()[:2], found.group.tolist()
     ([1, 0], [0, 0, -1])
@@ -99,7 +98,7 @@ class RowNeighbours:
 
 
 def has_items(sample: Sample | None) -> bool:
-    """Whether each row of a sample is an item of its own, such as a vector or a whole text, and there are two or more."""
+    """Whether each row of a sample is an item of its own, such as a vector or a whole text; of two rows or more."""
     return sample is not None and sample.n > 1 and sample.rows.position is None
 
 

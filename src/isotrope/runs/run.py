@@ -41,6 +41,9 @@ _INDEX = f"{_STATISTICS}/index.json"
 #: The newest format of the statistics that this version reads: 1 has exact ones only, 2 has compact ones too.
 _STATISTICS_FORMAT = 2
 
+#: Small tables for people, which are written as CSV too.
+_CSV_TOO = {"cosines"}
+
 #: Where a finished run is written whole before its files are put in place.
 _STAGE = ".unfinished"
 
@@ -92,7 +95,7 @@ class Run:
         """Remove what killed processes left behind; only for who holds the lock of the folder or of one above it."""
         remove_leftovers(self.folder, FINDINGS, "readings.*", "report.html")
         remove_leftovers(self.folder / _STATISTICS, "*.safetensors", "index.json")
-        remove_leftovers(self.folder / _TABLES, "*.parquet")
+        remove_leftovers(self.folder / _TABLES, "*.parquet", "*.csv")
         remove(self.folder / _STAGE)
         self.checkpoints.remove_leftovers(everything=self.finished)
         if self.finished and self._index().get("keep") == "none":
@@ -118,7 +121,8 @@ class Run:
             for name, arrays in statistics.arrays.items():
                 write_arrays(stage / _STATISTICS / f"{name}.safetensors", arrays)
             for name, table in findings.tables.items():
-                write_frame(stage / _TABLES / f"{name}.parquet", table)
+                for ending in ("parquet", "csv") if name in _CSV_TOO else ("parquet",):
+                    write_frame(stage / _TABLES / f"{name}.{ending}", table)
             frame = findings.to_frame()
             write_frame(stage / "readings.parquet", frame)
             write_frame(stage / "readings.csv", frame)
