@@ -60,8 +60,8 @@ class Planted:
 def make_clean_vectors() -> NDArray[np.float32]:
     """Vectors in overlapping clusters, as those of texts are: 4,000 rows of 96 dimensions."""
     rng = np.random.default_rng(11)
-    topics = rng.normal(size=(40, 96))
-    rows = topics[rng.integers(0, 40, 4_000)] + 1.3 * rng.normal(size=(4_000, 96))
+    topics = rng.normal(size=(16, 96))
+    rows = topics[rng.integers(0, 16, 4_000)] + 1.3 * rng.normal(size=(4_000, 96))
     unit: NDArray[np.float32] = (rows / np.linalg.norm(rows, axis=1)[:, None]).astype(np.float32)
     return unit
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from sklearn.neighbors import NearestNeighbors
 
-from isotrope.readings.row_neighbours import HUB, RowNeighbours, list_neighbour_rows
+from isotrope.readings.row_neighbours import HUB, RowNeighbours, find_hub_threshold, list_neighbour_rows
 from isotrope.statistics import Duplicates, Moments, Points, Sample, Summary, prepare_rows
 
 K = 10
@@ -60,6 +60,19 @@ def test_isotropic_rows_have_no_hub_outlier_or_duplicate() -> None:
 def test_a_count_of_a_hub_is_beyond_chance() -> None:
     """Independent choices are Poisson: 5 k lists are far beyond the largest of a billion rows."""
     assert stats.poisson.sf(HUB * K - 1, K) < 1e-9
+
+
+@pytest.mark.parametrize("shape", [0.8, 2.0, 5.0])
+def test_the_threshold_of_hubs_is_the_tail_of_a_negative_binomial_law(shape: float) -> None:
+    """Counts of rows whose rates follow a gamma distribution."""
+    rng = np.random.default_rng(6)
+    n = 20_000
+    counts = rng.poisson(K * rng.gamma(shape, 1.0 / shape, size=n))
+    expected = stats.nbinom.isf(0.01 / n, shape, shape / (shape + K)) + 1
+    assert find_hub_threshold(counts, K) == pytest.approx(max(expected, HUB * K), rel=0.12)
+    # A few hubs do not raise it.
+    counts[:10] = 2_000
+    assert find_hub_threshold(counts, K) == pytest.approx(max(expected, HUB * K), rel=0.12)
 
 
 def test_planted_rows_are_listed() -> None:

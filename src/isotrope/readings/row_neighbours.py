@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betainc
 
 from isotrope.layers import Layer
 from isotrope.readings.unusual_rows import MOST_NAMED
@@ -21,9 +23,15 @@ from isotrope.statistics.neighbourhoods import (
 )
 from isotrope.statistics.neighbours import nearest
 
-#: Times k from which a row that is a neighbour so often is a hub. Of independent choices, which isotropic rows are
-#: close to at any width, a row is a neighbour about Poisson(k) times: 5k times or more with a probability of 3e-19.
+#: Times k below which no row is a hub, however often it is a neighbour. Of independent choices, which isotropic rows
+#: are close to at any width, a row is a neighbour about Poisson(k) times: 5k times or more with a probability of 3e-19.
 HUB = 5.0
+
+#: Probability that rows without a hub seem to have one.
+_CHANCE = 0.01
+
+#: Share of the rows that is neighbours most often, and is left aside when the spread of all others is estimated.
+_TOP = 0.01
 
 #: Rows below which the distances to neighbours do not say what is usual.
 FEWEST_ROWS = 100
@@ -97,6 +105,28 @@ class RowNeighbours:
         }
 
 
+def find_hub_threshold(occurrences: NDArray[np.int64], k: int) -> int:
+    """Find how often a row must be a neighbour to be a hub: 5 k times, or more where all rows differ in it.
+
+    Real rows are not neighbours equally often. How far they differ is taken from all rows, those that are neighbours
+    most often cut to the 99 % quantile; with a gamma distribution of the rates the counts are negative binomial. A hub
+    is a neighbour so often that among n rows of that distribution none would be, with a probability of 99 %.
+
+    >>> find_hub_threshold(np.full(1000, 10), 10)
+    50
+    """
+    n = len(occurrences)
+    cut = np.minimum(occurrences, np.quantile(occurrences, 1.0 - _TOP, method="higher"))
+    mean, variance = float(cut.mean()), float(cut.var())
+    least = math.ceil(HUB * k)
+    if variance <= mean:  # no more than by chance
+        return least
+    shape = mean**2 / (variance - mean)
+    counts = np.arange(least, max(least, n) + 1)
+    beyond = n * betainc(counts, shape, mean / (mean + shape))  # n times P(count or more), negative binomial
+    return int(counts[np.argmax(beyond < _CHANCE)]) if beyond[-1] < _CHANCE else n
+
+
 def has_items(sample: Sample | None) -> bool:
     """Whether each row of a sample is an item of its own, such as a vector or a whole text; of two rows or more."""
     return sample is not None and sample.n > 1 and sample.rows.position is None
@@ -107,10 +137,11 @@ def list_neighbour_rows(
 ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, int]]:
     """List the rows to look at by kind, the worst first, as plain data, and count all of each kind.
 
-    Kinds: `duplicates` (rows of equal rows, over all rows, and rows of near-duplicates in the sample), `hubs` (in 5 k
-    lists of neighbours or more), `never_found` (in none) and `outliers` (a score of 6 or more).
+    Kinds: `duplicates` (rows of equal rows, over all rows, and rows of near-duplicates in the sample), `hubs` (see
+    `find_hub_threshold`), `never_found` (in none) and `outliers` (a score of 6 or more).
     """
-    hubs = _sort_rows(found.occurrences >= HUB * found.k, -found.occurrences, found)
+    least = find_hub_threshold(found.occurrences, found.k)
+    hubs = _sort_rows(found.occurrences >= least, -found.occurrences, found)
     never = _sort_rows(found.occurrences == 0, -found.score, found)
     outliers = _sort_rows((found.score >= OUTLIER) & (found.n >= FEWEST_ROWS), -found.score, found)
     rows = {

@@ -4,7 +4,7 @@ const COUNTED = (title, name, hint) => ({ title, number: true, get: (r) => r[nam
 const NEAREST = [NUMBER("Nearest", "cosine", "cosine to its nearest neighbour", 3), { title: "Which", get: (r) => r.nearest, class: "row-id" }];
 
 const ROW_KINDS = [
-  ["hubs", "Hubs", ["hub_rows"], "In 50 or more of the other rows' lists of ten nearest neighbours, where chance gives ten. They come back for many searches.", [COUNTED("Lists", "occurrences", "lists of ten nearest neighbours that it is in"), ...NEAREST]],
+  ["hubs", "Hubs", ["hub_rows"], "In far more of the other rows' lists of ten nearest neighbours than the spread of all rows explains, and in 50 at least; the mean is ten. They come back for many searches.", [COUNTED("Lists", "occurrences", "lists of ten nearest neighbours that it is in"), ...NEAREST]],
   ["never_found", "Never found", ["never_found_rows"], "In no other row's list of ten nearest neighbours: a search among these rows hardly returns them. The farthest from others come first.", [NUMBER("Score", "outlier_score", "distance to the tenth neighbour, in median absolute deviations", 3), ...NEAREST]],
   ["duplicates", "Duplicates", [], "Rows with the same numbers, found among all rows, and rows of cosine 0.99 or more to each other among the rows compared.", [COUNTED("Group", "group", "rows of one group belong together"), COUNTED("Rows in it", "group_size"), { title: "Kind", get: (r) => (r.equal ? "equal" : "alike") }]],
   ["outliers", "Outliers", ["outlier_rows"], "Six or more median absolute deviations farther from their tenth neighbour than the median row.", [NUMBER("Score", "outlier_score", "distance to the tenth neighbour, in median absolute deviations", 3), ...NEAREST]],
