@@ -86,6 +86,7 @@ class Record:
             tails of that power its interval is wider, or there is none. By default that of its needs.
         fine_spectrum: Whether it depends on small singular values, which float32 may not resolve.
         null: Its value for isotropic Gaussian rows as a function of n and d; None where it has to be simulated.
+        null_rows: Rows that are simulated for its null value at most, where that hardly depends on n; None for all.
         enough: Rows below which its value tells more of their number than of the space, as a function of d.
         note: What to know about its value on a statistic, None where there is nothing.
         variants: Other definitions by name, such as "published".
@@ -118,6 +119,7 @@ class Record:
     length_power: int = _BY_NEED
     fine_spectrum: bool = False
     null: Callable[[int, int], float] | None = None
+    null_rows: int | None = None
     enough: Callable[[int], int] | None = None
     note: Callable[[Any], str | None] | None = None
     variants: Mapping[str, Callable[..., float]] = field(default_factory=dict)
