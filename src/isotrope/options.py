@@ -64,7 +64,10 @@ class ScanOptions:
     """What a scan measures, and what it writes."""
 
     measures: str | list[str] | None = option(
-        None, "Groups or names, see isotrope catalogue.", panel=_WHAT, shown="moments,tokens,sequences"
+        None,
+        "Groups or names, see isotrope catalogue.",
+        panel=_WHAT,
+        shown="moments,tokens,sequences; of vectors moments,search",
     )
     sample: int = option(20_000, "Rows kept for intervals and spectra of sequences.", panel=_WHAT)
     seed: int = option(0, "Which rows, and which share of the texts, are sampled.", panel=_WHAT)

@@ -27,8 +27,9 @@ from isotrope.statistics import Collection, Summary, Wanted
 from isotrope.storage.redaction import mask_facts
 from isotrope.verdict.judge import judge
 
-#: What is measured unless the user says otherwise.
+#: What is measured unless the user says otherwise: of models, and of vectors that someone already has.
 DEFAULT_MEASURES = "moments,tokens,sequences"
+DEFAULT_OF_VECTORS = "moments,search"
 
 #: Called with what is going on, how much is done, and of how much (None where unknown): counts of things, or work as
 #: floats, of which only the share means something.
@@ -50,24 +51,32 @@ class SelectedMeasures:
         wanted: The statistics that they need.
         seed: Selects the sampled rows.
         named: Measures that were asked for by name; they have a reading even where they are undefined.
+        default: Whether nothing was asked for: what the statistics do not allow is then left out.
     """
 
     measures: tuple[Measure, ...]
     wanted: Wanted
     seed: int
     named: frozenset[str] = frozenset()
+    default: bool = False
 
     def select_measures(self, collection: Collection, layers: Sequence[Layer]) -> list[Measure]:
         """Select the measures that the statistics allow, and those that were named: vectors have no tokens."""
         kept = {name for summary in collection.summaries.values() for name in summary.parts()}
         missing = {"tokens"} - kept if "sequences" in kept else {"tokens", "sequences", "spectra"} - kept
+        missing |= {"sample"} - kept if self.default else set()
         missing |= {"layers"} if len(layers) < _FEWEST_LAYERS else set()
         possible = [m for m in self.measures if m.needs not in missing or m.name in self.named]
         return possible or list(self.measures)
 
 
 def resolve_measures(
-    measures: str | list[str] | None, *, sample: int = 20_000, seed: int = 0, variant: str = "definition"
+    measures: str | list[str] | None,
+    *,
+    sample: int = 20_000,
+    seed: int = 0,
+    variant: str = "definition",
+    vectors: bool = False,
 ) -> SelectedMeasures:
     """Resolve the names of measures and groups, and the statistics that they need.
 
@@ -76,12 +85,14 @@ def resolve_measures(
         sample: How many rows of each layer are sampled.
         seed: Selects the sampled rows.
         variant: Another definition that is computed beside the usual one, for the measures that have it.
+        vectors: Whether the rows are vectors that someone already has: other groups by default, and equal rows are
+            counted.
     """
     if sample < 0:
         raise InputError(f"the sample is {sample} rows, expected 0 or more.")
     if not 0 <= seed < 2**31:
         raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
-    asked = DEFAULT_MEASURES if measures is None else measures
+    asked = name_default(vectors) if measures is None else measures
     chosen = select(asked)
     names = [part.strip() for part in (asked.split(",") if isinstance(asked, str) else asked)]
     named = select(single) if (single := [n for n in names if n and n not in (*GROUPS, "all")]) else []
@@ -95,8 +106,14 @@ def resolve_measures(
         sequences=bool(needs & {"sequences", "spectra"}),
         sample=sample,
         seed=seed,
+        duplicates=vectors,
     )
-    return SelectedMeasures(tuple(chosen), wanted, seed, frozenset(m.name for m in named))
+    return SelectedMeasures(tuple(chosen), wanted, seed, frozenset(m.name for m in named), measures is None)
+
+
+def name_default(vectors: bool) -> str:
+    """The groups that are measured where none was asked for."""
+    return DEFAULT_OF_VECTORS if vectors else DEFAULT_MEASURES
 
 
 def collect(

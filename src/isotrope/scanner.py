@@ -176,15 +176,20 @@ def scan(
         checkpoint_every=checkpoint_every,
         variant=variant,
     )
-    selected = check_options(options)
+    selected = check_options(options, vectors=vectors is not None)
     run = None if output is None else Run(output)
     with nullcontext() if run is None else run.reserve(resume=resume), where.open(reading) as source:
         return scan_source(source, selected, run, options, progress)
 
 
-def check_options(options: ScanOptions) -> SelectedMeasures:
-    """Check the options of a scan before anything is opened, and resolve its measures."""
-    selected = resolve_measures(options.measures, sample=options.sample, seed=options.seed, variant=options.variant)
+def check_options(options: ScanOptions, *, vectors: bool) -> SelectedMeasures:
+    """Check the options of a scan before anything is opened, and resolve its measures.
+
+    vectors: whether vectors are scanned, for which other measures are usual.
+    """
+    selected = resolve_measures(
+        options.measures, sample=options.sample, seed=options.seed, variant=options.variant, vectors=vectors
+    )
     check_keep(options.keep)
     if not options.checkpoint_every >= 0:
         raise InputError(f"checkpoints every {options.checkpoint_every} seconds are not possible; give 0 or more.")

@@ -68,9 +68,10 @@ def scan(
     gates = [gate.parse(expression) for expression in fail_on or []]
     for one in gates:
         get(one.measure)
-    options = replace(options, measures=_add_measures(options.measures, [one.measure for one in gates]))
-    selected = check_options(options)
     reading = replace(resolve_input(input, reading, corpus), seed=options.seed)
+    vectors = reading.vectors is not None
+    options = replace(options, measures=_add_measures(options.measures, [one.measure for one in gates], vectors))
+    selected = check_options(options, vectors=vectors)
     if dry_run:
         _print_plan(reading, where, options, selected, gates, json=json)
         return
@@ -123,13 +124,13 @@ def _print_plan(
     show_plan(replace(estimate, engine=where.engine), json=json)
 
 
-def _add_measures(measures: str | list[str] | None, more: list[str]) -> str | list[str] | None:
-    """Add the measures that gates need to those asked for."""
-    from isotrope.pipeline import DEFAULT_MEASURES
+def _add_measures(measures: str | list[str] | None, more: list[str], vectors: bool) -> str | list[str] | None:
+    """Add the measures that gates need to those asked for, or to the usual ones."""
+    from isotrope.pipeline import name_default
 
     if not more:
         return measures
-    asked = DEFAULT_MEASURES if measures is None else measures
+    asked = name_default(vectors) if measures is None else measures
     return [*(asked.split(",") if isinstance(asked, str) else asked), *more]
 
 

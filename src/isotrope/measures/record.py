@@ -81,11 +81,13 @@ class Record:
         slow_bias: Whether its bias shrinks more slowly than 1/n.
         unsure_bias: Whether a sample does not tell its bias.
         at_n: Whether it depends on the number of rows by its nature; its interval is about what so many rows give.
+        row_share: Whether it is a share of the rows; its interval is at least as wide as that of independent rows.
         smooth: Where its interval is computed, if not on itself.
         length_power: The highest power of the rows' lengths that it averages, 0 where only directions count; with heavy
             tails of that power its interval is wider, or there is none. By default that of its needs.
         fine_spectrum: Whether it depends on small singular values, which float32 may not resolve.
         null: Its value for isotropic Gaussian rows as a function of n and d; None where it has to be simulated.
+        null_rows: Rows that are simulated for its null value at most, where that hardly depends on n; None for all.
         enough: Rows below which its value tells more of their number than of the space, as a function of d.
         note: What to know about its value on a statistic, None where there is nothing.
         variants: Other definitions by name, such as "published".
@@ -114,10 +116,12 @@ class Record:
     slow_bias: bool = False
     unsure_bias: bool = False
     at_n: bool = False
+    row_share: bool = False
     smooth: Smooth | None = None
     length_power: int = _BY_NEED
     fine_spectrum: bool = False
     null: Callable[[int, int], float] | None = None
+    null_rows: int | None = None
     enough: Callable[[int], int] | None = None
     note: Callable[[Any], str | None] | None = None
     variants: Mapping[str, Callable[..., float]] = field(default_factory=dict)

@@ -109,6 +109,7 @@ class Nulls:
         if actual.n < 2:
             return math.nan
         n = summary.sample.n if m.needs in ("sample", "cells") and summary.sample is not None else actual.n
+        n = n if m.null_rows is None else min(n, m.null_rows)
         if m.null is not None:
             return m.null(n, actual.d)
         q = actual.energy / actual.n
@@ -133,7 +134,9 @@ class Nulls:
 
     def _isotropic_points(self, n: int, d: int) -> Points:
         if (n, d) not in self._points:
-            self._points = {(n, d): draw_isotropic_points(n, d)}  # one shape at a time: they are large
+            # Two shapes at a time, because they are large: that of the rows and that of smaller simulations.
+            last = dict(list(self._points.items())[-1:])
+            self._points = last | {(n, d): draw_isotropic_points(n, d)}
         return self._points[n, d]
 
     def _value_on_cells(self, m: Measure, n: int, d: int) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.compute.arrays import compute_squared_lengths, mix_ids
-from isotrope.compute.threads import slice_rows
+from isotrope.compute.threads import map_parts, slice_rows
 
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -47,15 +47,19 @@ def nearest(rows: Matrix, k: int, of: Indices | None = None, among: NDArray[np.b
     asking = np.arange(len(rows)) if of is None else of
     table = _NeighbourTable(rows, among)
     index, distance = np.empty((len(asking), k), np.int64), np.empty((len(asking), k))
-    doubtful = []
-    for part in slice_rows(len(asking), _ASKING):
+
+    def ask(part: slice) -> Indices:
+        """Find the neighbours of some rows, and where float32 may have missed one."""
         at = asking[part]
         values = table.closeness(at, _FAST)
         found = _smallest(values, min(k + _SPARE, table.answering))
         index[part], distance[part] = table.settle(at, found, k)
-        if found.shape[1] < table.answering:
-            ceiling = np.take_along_axis(values, found, axis=1).max(axis=1)  # of the others none is lower
-            doubtful.append(part.start + np.flatnonzero(ceiling < table.reach(at, distance[part, -1], _FAST)))
+        if found.shape[1] == table.answering:
+            return np.empty(0, np.int64)
+        ceiling = np.take_along_axis(values, found, axis=1).max(axis=1)  # of the others none is lower
+        return np.flatnonzero(ceiling < table.reach(at, distance[part, -1], _FAST)) + int(part.start)
+
+    doubtful = map_parts(ask, slice_rows(len(asking), _ASKING))
     for place in np.concatenate([*doubtful, np.empty(0, np.int64)]):
         at = asking[place : place + 1]
         close = table.closeness(at, _EXACT) <= table.reach(at, distance[place, -1:], _EXACT)
@@ -71,9 +75,11 @@ def without(found: Neighbours, rows: Matrix, gone: NDArray[np.bool_], k: int) ->
     asking = np.flatnonzero(~gone)
     index, distance = found.which[asking], found.distance[asking]
     stays = ~gone[index]
-    first = np.argsort(~stays, axis=1, kind="stable")[:, :k]
-    index, distance = np.take_along_axis(index, first, axis=1), np.take_along_axis(distance, first, axis=1)
-    short = np.flatnonzero(stays.sum(axis=1) < k)
+    rank = np.cumsum(stays, axis=1, dtype=np.int32)
+    short = np.flatnonzero(rank[:, -1:].ravel() < k)
+    first = stays & (rank <= k)
+    first[short] = np.arange(first.shape[1]) < k  # of these any k, for they are searched again
+    index, distance = index[first].reshape(-1, k), distance[first].reshape(-1, k)
     if len(short):
         index[short], distance[short] = nearest(rows, k, asking[short], ~gone)
     return Neighbours((np.cumsum(~gone) - 1)[index], distance)

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrope.compute.arrays import compute_squared_lengths
+from isotrope.compute.arrays import compute_squared_lengths, mix_ids
 from isotrope.errors import InputError, MergeError
+from isotrope.statistics.metric_overlaps import ASKING, MetricNeighbours, find_metric_neighbours
+from isotrope.statistics.neighbourhoods import K
 from isotrope.statistics.neighbours import Neighbours, nearest, without
 from isotrope.statistics.saved_arrays import LARGEST, require
 from isotrope.statistics.usable_rows import UsableRows, prepare_rows
@@ -95,19 +97,37 @@ class Points:
         if self._whole is not None:
             whole, group = self._whole
             return whole.distinct.leave_out(group)
+        places, group_of = self._distinct_places
+        return self if len(places) == self.n else Points(self.rows[places], self.sequence[places], group_of)
+
+    @cached_property
+    def _distinct_places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where each different row is for the first time, ascending, and the group that it is left out with."""
         lengths = np.sqrt(compute_squared_lengths(self.rows))[:, None]
         keys = np.hstack([self.rows / lengths, np.log(lengths)]) / _SAME
         keys = np.round(keys) + 0.0  # no −0, whose bytes are not those of 0
         names = keys.view(np.dtype((np.void, keys.strides[0]))).ravel()
         _, first, which = np.unique(names, return_index=True, return_inverse=True)
-        if len(first) == self.n:
-            return self
         # A row that several groups have stays when one of them goes.
         low, high = (np.full(len(first), fill) for fill in (np.iinfo(np.int64).max, -1))
         np.minimum.at(low, which, self.group)
         np.maximum.at(high, which, self.group)
         order = np.argsort(first)
-        return Points(self.rows[first[order]], self.sequence[first[order]], np.where(low == high, low, -1)[order])
+        return first[order], np.where(low == high, low, -1)[order]
+
+    @cached_property
+    def metric_overlaps(self) -> Matrix:
+        """Shares of the nearest rows that two metrics have in common, (m, 3), for some rows of different directions."""
+        if self._whole is not None:
+            whole, group = self._whole
+            return whole._metric_neighbours.compute_overlaps(K, without=group)
+        return self._metric_neighbours.compute_overlaps(K)
+
+    @cached_property
+    def _metric_neighbours(self) -> MetricNeighbours:
+        places, group = self.unit._distinct_places
+        asking = np.sort(np.argsort(mix_ids(self.sequence[places], 0), kind="stable")[:ASKING])
+        return find_metric_neighbours(self.rows[places], asking, group, K)
 
     @cached_property
     def neighbours(self) -> Neighbours:
