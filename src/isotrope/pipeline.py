@@ -18,12 +18,12 @@ from isotrope.measures import GROUPS, Measure, select
 from isotrope.measures.selection import check_no_images, select_variants
 from isotrope.readings.cost import count_parallel_layers, estimate_seconds, estimate_seconds_after, format_duration
 from isotrope.readings.layer_readings import read, read_across
-from isotrope.readings.named_rows import name_rows
+from isotrope.readings.named_rows import ComparedRows, compare_rows, has_items, name_rows
 from isotrope.readings.null import Nulls
 from isotrope.readings.unusual_rows import UnusualRows
 from isotrope.runs.retention import compute_tables
 from isotrope.sources.source import Source
-from isotrope.statistics import Collection, Summary, Wanted
+from isotrope.statistics import Collection, Points, Summary, Wanted
 from isotrope.storage.redaction import mask_facts
 from isotrope.verdict.judge import judge
 
@@ -194,6 +194,11 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
             spent += cost
             progress("measuring", min(spent, whole), whole)
 
+    compared: list[ComparedRows | None] = []
+
+    def compare(points: Points) -> None:
+        compared.append(compare_rows(layers[-1], points, options.seed))
+
     def read_layer(job: tuple[str | None, Layer]) -> tuple[Summary, list[Reading]]:
         group, layer = job
         summary = collection.layer(layer, group)
@@ -205,6 +210,7 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
             seed=options.seed,
             nulls=nulls,
             done=lambda kind: add_progress(costs[kind]),
+            examine=compare if job == (None, layers[-1]) and has_items(summary) else None,
         )
         return summary, found
 
@@ -218,7 +224,7 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
                 unusual.add(layer, summary, {m.name: nulls.value(m, summary) for m in relative})
             readings += found
     readings += read_across(readings, measures, options.seed)
-    named = name_rows(collection.layer(layers[-1]), layers[-1], source, unusual.rows, options.seed)
+    named = name_rows(compared[0] if compared else None, source, unusual.rows)
     findings = Findings(
         readings=readings,
         layers=layers,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -216,9 +215,6 @@ def scan_source(
     """
     started, report_progress = record_start(), progress or (lambda *_: None)
     source.check_names()
-    # Only whole vectors are expected to differ: the same token or text may well come twice.
-    wanted = selected.wanted._replace(duplicates=selected.wanted.duplicates or source.unit == "rows")
-    selected = replace(selected, wanted=wanted)
     task = checkpoints.describe_task(source, describe_settings(source, selected))
     collection = Collection(selected.wanted)
     if run is not None and options.resume:

@@ -8,7 +8,8 @@ from scipy import stats
 from sklearn.neighbors import NearestNeighbors
 
 from isotrope.readings.row_neighbours import HUB, RowNeighbours, find_hub_threshold, list_neighbour_rows
-from isotrope.statistics import Duplicates, Moments, Points, Sample, Summary, prepare_rows
+from isotrope.readings.unusual_rows import UnusualRows
+from isotrope.statistics import Duplicates, Moments, Points, RowLengths, Sample, Summary, prepare_rows
 
 K = 10
 
@@ -40,12 +41,34 @@ def test_fewer_rows_than_neighbours() -> None:
     assert found.occurrences.tolist() == [3, 3, 3, 3]
 
 
+def test_rows_of_one_direction_are_one_for_the_others() -> None:
+    """Copies fill nobody's list: numbers are those of the rows without them, and copies share them."""
+    rng = np.random.default_rng(8)
+    rows = rng.normal(size=(300, 6))
+    copies = np.concatenate([rows, rows[:5] * 3.0, rows[:5]])
+    alone, found = RowNeighbours.of(make_points(rows)), RowNeighbours.of(make_points(copies))
+    np.testing.assert_array_equal(found.occurrences[:300], alone.occurrences)
+    np.testing.assert_array_equal(found.occurrences[300:305], alone.occurrences[:5])
+    np.testing.assert_allclose(found.score[305:], alone.score[:5])
+    np.testing.assert_allclose(found.cosine[[0, 300, 305]], 1.0)
+    assert found.nearest[[0, 300, 305]].tolist() == [300, 305, 0]
+    np.testing.assert_array_equal(found.nearest[5:300], alone.nearest[5:])
+    np.testing.assert_array_equal(found.group[:5], found.group[300:305])
+    assert (found.group >= 0).sum() == 15
+
+
 def list_rows(rows: np.ndarray) -> tuple[dict, dict]:
     usable = prepare_rows(rows)
     sample = Sample.empty(rows.shape[1], 20_000)
     sample.add(usable)
-    summary = Summary(Moments.of(usable), sample=sample, duplicates=Duplicates.of(usable))
-    return list_neighbour_rows(RowNeighbours.of(Points.of(sample.to_usable_rows())), summary, 0)
+    summary = Summary(
+        Moments.of(usable), sample=sample, lengths=RowLengths.of(usable), duplicates=Duplicates.of(usable)
+    )
+    unusual = UnusualRows(lambda tokens: None)
+    unusual.add(0, summary, {})
+    found = RowNeighbours.of(Points.of(sample.to_usable_rows()))
+    rows, counts = list_neighbour_rows(found, unusual.rows.get("duplicates", []), 0)
+    return unusual.rows | rows, counts | unusual.counts
 
 
 def test_isotropic_rows_have_no_hub_outlier_or_duplicate() -> None:
@@ -91,7 +114,7 @@ def test_planted_rows_are_listed() -> None:
         groups.setdefault(row["group"], []).append(row)
     equal = groups.pop(0)
     assert [row["id"] for row in equal] == [7, *range(100, 120)]
-    assert all(row["equal"] and row["group_size"] == 21 for row in equal)
+    assert all(row["equal"] and row["size"] == 21 for row in equal)
     assert [8, 300] in [[row["id"] for row in rows] for rows in groups.values()]
     assert not any(row["equal"] for rows in groups.values() for row in rows)
     assert counts["duplicate_rows"] == 20

@@ -20,7 +20,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "zero": lambda row: "all zeros",
     "nonfinite": lambda row: "NaN or infinity",
     "extreme": lambda row: f"{row['times_median']:.3g} x median length",
-    "duplicates": lambda row: f"{row['group_size']:,} {'equal' if row['equal'] else 'alike'}",
+    "duplicates": lambda row: f"{row['size']:,} {'equal' if row['equal'] else 'alike'}",
     "hubs": lambda row: f"in {row['occurrences']:,} lists",
     "never_found": lambda row: f"best cosine {row['cosine']:.2f}",
     "outliers": lambda row: f"score {row['outlier_score']:.1f}",

@@ -42,8 +42,13 @@ def read(
     seed: int,
     nulls: Nulls,
     done: Callable[[tuple[Any, ...]], None] = lambda kind: None,
+    examine: Callable[[Points], None] | None = None,
 ) -> list[Reading]:
-    """The readings of one layer's statistics; done: called with each kind of statistic that was read."""
+    """The readings of one layer's statistics.
+
+    done: called with each kind of statistic that was read. examine: called with the sampled rows, whose neighbours are
+    known by then where a measure needed them.
+    """
     kinds = dict.fromkeys(m.statistic for m in measures if m.needs != "layers")
     kept = [kind[0] for kind in kinds if getattr(summary, kind[0], None) is not None]
     groups = None if summary.sample is None else JackknifeGroups(summary.sample, kept)
@@ -69,6 +74,8 @@ def read(
                     note = "; ".join(filter(None, [note, _HEAVY_TAILS]))
                 found[m.name, m.variant] = replace(found[m.name, m.variant], null=null, note=note)
         done(kind)
+    if examine is not None and groups is not None:
+        examine(groups.points)
     return [found[m.name, m.variant] for m in measures if (m.name, m.variant) in found]
 
 

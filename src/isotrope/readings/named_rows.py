@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isotrope.layers import Layer
 from isotrope.readings.cosine_histogram import compute_background, compute_cosine_table
-from isotrope.readings.row_neighbours import RowNeighbours, has_items, list_neighbour_rows
+from isotrope.readings.row_neighbours import RowNeighbours, list_neighbour_rows
 from isotrope.sources.row_names import RowName
 from isotrope.sources.source import Source
 from isotrope.statistics import Points, Summary
@@ -34,29 +35,44 @@ class NamedRows:
     tables: dict[str, pd.DataFrame]
 
 
-def name_rows(summary: Summary, layer: Layer, source: Source, unusual: RowLists, seed: int) -> NamedRows:
-    """Find the rows to look at among the sampled ones, and give all rows to look at their ids and texts.
+class ComparedRows(NamedTuple):
+    """Sampled rows of one layer that were compared with each other, and a table of their cosines."""
+
+    layer: Layer
+    found: RowNeighbours
+    cosines: Mapping[str, Any]
+
+
+def has_items(summary: Summary) -> bool:
+    """Whether each sampled row is an item of its own, such as a vector or a whole text."""
+    return summary.sample is not None and summary.sample.rows.position is None
+
+
+def compare_rows(layer: Layer, points: Points, seed: int) -> ComparedRows | None:
+    """Compare sampled rows with each other by cosine; None where they all point in one direction."""
+    if points.n < 2 or points.unit.distinct.n < 2:
+        return None
+    found = RowNeighbours.of(points)
+    return ComparedRows(layer, found, compute_cosine_table(compute_background(points.unit.rows, seed), found.cosine))
+
+
+def name_rows(compared: ComparedRows | None, source: Source, unusual: RowLists) -> NamedRows:
+    """Give all rows to look at their ids and texts.
 
     Args:
-        summary: The statistics of all rows of the last layer.
-        layer: The last layer.
+        compared: Rows of the last layer that were compared with each other, None where none were.
         source: Knows the names of the rows.
-        unusual: Zero, non-finite and extreme rows.
-        seed: Selects random pairs of rows.
+        unusual: Rows that are zero, not finite, extreme or equal.
     """
     rows, tables = dict(unusual), {}
     counts: dict[str, int] = {}
-    found = None
-    if summary.sample is not None and has_items(summary.sample):
-        points = Points.of(summary.sample.to_usable_rows())
-        found = RowNeighbours.of(points)
-        more, counts = list_neighbour_rows(found, summary, layer)
+    if compared is not None:
+        more, counts = list_neighbour_rows(compared.found, unusual.get("duplicates", []), compared.layer)
         rows |= more
-        background = compute_background(points.unit.rows, seed)
-        tables["cosines"] = _label(layer, compute_cosine_table(background, found.cosine))
-    names = source.find_names(_list_numbers(rows, found))
-    if found is not None:
-        tables["rows"] = _label(layer, _make_columns(found, names))
+    names = source.find_names(_list_numbers(rows, compared))
+    if compared is not None:
+        tables["rows"] = _label(compared.layer, _make_columns(compared.found, names))
+        tables["cosines"] = _label(compared.layer, compared.cosines)
     return NamedRows({kind: [name_row(row, names) for row in listed] for kind, listed in rows.items()}, counts, tables)
 
 
@@ -77,10 +93,10 @@ def name_row(row: Mapping[str, Any], names: Mapping[int, RowName]) -> dict[str, 
     return made | rest
 
 
-def _list_numbers(rows: RowLists, found: RowNeighbours | None) -> Any:
+def _list_numbers(rows: RowLists, compared: ComparedRows | None) -> NDArray[np.uint64]:
     """The numbers of all rows whose names are looked up."""
     listed = np.array([row["id"] for part in rows.values() for row in part], np.uint64)
-    return listed if found is None else np.concatenate([listed, found.row])
+    return listed if compared is None else np.concatenate([listed, compared.found.row])
 
 
 def _make_columns(found: RowNeighbours, names: Mapping[int, RowName]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
+from isotrope.compute.arrays import compute_squared_lengths
 from isotrope.layers import Layer
 from isotrope.readings.unusual_rows import MOST_NAMED
-from isotrope.statistics import Duplicates, Points, Sample, Summary
+from isotrope.statistics import Points
 from isotrope.statistics.neighbourhoods import (
     OUTLIER,
     K,
@@ -21,7 +23,6 @@ from isotrope.statistics.neighbourhoods import (
     score_outliers,
     to_cosines,
 )
-from isotrope.statistics.neighbours import nearest
 
 #: Times k below which no row is a hub, however often it is a neighbour. Of independent choices, which isotropic rows
 #: are close to at any width, a row is a neighbour about Poisson(k) times: 5k times or more with a probability of 3e-19.
@@ -36,13 +37,13 @@ _TOP = 0.01
 #: Rows below which the distances to neighbours do not say what is usual.
 FEWEST_ROWS = 100
 
-#: The smallest distance whose logarithm is taken: equal rows have none.
-_SMALLEST = 1e-12
-
 
 @dataclass(frozen=True, eq=False)
 class RowNeighbours:
     """What is known of n sampled rows, in the order of their numbers.
+
+    Rows of the same direction are one when neighbours are counted, and share what is counted: ten copies of a row would
+    fill each other's lists.
 
     Attributes:
         row: (n,), the number of each row.
@@ -70,21 +71,21 @@ class RowNeighbours:
 
     @classmethod
     def of(cls, points: Points, k: int = K) -> RowNeighbours:
-        """Compare points, at least two, with each other by cosine."""
-        unit, k = points.unit, min(k, points.n - 1)
-        which, distance = nearest(unit.rows, k)
+        """Compare points, of two directions or more, with each other by cosine."""
+        directions, index = points.unit.distinct, points.unit.distinct_index
+        k = min(k, directions.n - 1)
+        which, distance = directions.neighbours.which[:, :k], directions.neighbours.distance[:, :k]
         cosine = to_cosines(distance)
-        group = np.full(points.n, -1, np.int64)
-        for number, members in enumerate(find_near_duplicate_groups(which, cosine)):
-            group[members] = number
+        following = _find_following(index)
+        is_copied = following != np.arange(points.n)
         return cls(
             row=points.sequence,
-            norm=np.linalg.norm(points.rows, axis=1),
-            occurrences=count_occurrences(which, points.n),
-            nearest=points.sequence[which[:, 0]],
-            cosine=cosine[:, 0],
-            score=score_outliers(np.maximum(distance[:, -1], _SMALLEST)),
-            group=group,
+            norm=np.sqrt(compute_squared_lengths(points.rows)),
+            occurrences=count_occurrences(which, directions.n)[index],
+            nearest=np.where(is_copied, points.sequence[following], directions.sequence[which[index, 0]]),
+            cosine=np.where(is_copied, 1.0, cosine[index, 0]),
+            score=score_outliers(distance[:, -1])[index],
+            group=_number_groups(find_near_duplicate_groups(which, cosine), index),
             k=k,
         )
 
@@ -103,6 +104,42 @@ class RowNeighbours:
             "duplicate_group": self.group,
             "outlier_score": self.score,
         }
+
+
+def _find_following(index: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The place of the next row of the same direction, after the last the first; a row alone has itself, (n,) -> (n,).
+
+    >>> _find_following(np.array([0, 1, 0, 0])).tolist()
+    [2, 1, 3, 0]
+    """
+    order = np.argsort(index, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(index[order])), len(order) - 1)
+    following = np.roll(order, -1)
+    following[ends] = order[np.append(0, ends[:-1] + 1)]
+    found = np.empty_like(order)
+    found[order] = following
+    return found
+
+
+def _number_groups(near: list[NDArray[np.int64]], index: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of each row's group of equal or near directions, the largest first, -1 for rows alone.
+
+    Args:
+        near: Groups of directions that are near each other.
+        index: The direction of each row, (n,).
+
+    >>> _number_groups([np.array([1, 2])], np.array([0, 0, 0, 1, 2, 3])).tolist()
+    [0, 0, 0, 1, 1, -1]
+    """
+    component = np.arange(int(index.max()) + 1)
+    for members in near:
+        component[members] = members[0]
+    _, first, which, counts = np.unique(component[index], return_index=True, return_inverse=True, return_counts=True)
+    order = np.lexsort((first, -counts))
+    number = np.full(len(counts), -1, np.int64)
+    several = int((counts > 1).sum())
+    number[order[:several]] = np.arange(several)
+    return number[which]
 
 
 def find_hub_threshold(occurrences: NDArray[np.int64], k: int) -> int:
@@ -127,25 +164,25 @@ def find_hub_threshold(occurrences: NDArray[np.int64], k: int) -> int:
     return int(counts[np.argmax(beyond < _CHANCE)]) if beyond[-1] < _CHANCE else n
 
 
-def has_items(sample: Sample | None) -> bool:
-    """Whether each row of a sample is an item of its own, such as a vector or a whole text; of two rows or more."""
-    return sample is not None and sample.n > 1 and sample.rows.position is None
-
-
 def list_neighbour_rows(
-    found: RowNeighbours, summary: Summary, layer: Layer
+    found: RowNeighbours, equal: Sequence[Mapping[str, Any]], layer: Layer
 ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, int]]:
     """List the rows to look at by kind, the worst first, as plain data, and count all of each kind.
 
-    Kinds: `duplicates` (rows of equal rows, over all rows, and rows of near-duplicates in the sample), `hubs` (see
-    `find_hub_threshold`), `never_found` (in none) and `outliers` (a score of 6 or more).
+    Kinds: `duplicates` (equal rows and near-duplicates), `hubs` (see `find_hub_threshold`), `never_found` (in no list)
+    and `outliers` (a score of 6 or more).
+
+    Args:
+        found: What is known of the sampled rows.
+        equal: The rows of groups of equal rows, found among all rows.
+        layer: Of the rows.
     """
     least = find_hub_threshold(found.occurrences, found.k)
     hubs = _sort_rows(found.occurrences >= least, -found.occurrences, found)
     never = _sort_rows(found.occurrences == 0, -found.score, found)
     outliers = _sort_rows((found.score >= OUTLIER) & (found.n >= FEWEST_ROWS), -found.score, found)
-    rows = {
-        "duplicates": _list_duplicates(found, summary.duplicates, layer),
+    rows: dict[str, list[dict[str, Any]]] = {
+        "duplicates": [*map(dict, equal), *_list_near_duplicates(found, equal, layer)][:MOST_NAMED],
         "hubs": [_describe(found, i, layer) for i in hubs[:MOST_NAMED]],
         "never_found": [_describe(found, i, layer) for i in never[:MOST_NAMED]],
         "outliers": [_describe(found, i, layer) for i in outliers[:MOST_NAMED]],
@@ -157,8 +194,6 @@ def list_neighbour_rows(
         "outlier_rows": len(outliers),
         "near_duplicate_rows": int((found.group >= 0).sum()),
     }
-    if summary.duplicates is not None:
-        counts["duplicate_rows"] = summary.duplicates.repeated
     return {kind: listed for kind, listed in rows.items() if listed}, counts
 
 
@@ -179,17 +214,26 @@ def _describe(found: RowNeighbours, i: int, layer: Layer) -> dict[str, Any]:
     }
 
 
-def _list_duplicates(found: RowNeighbours, exact: Duplicates | None, layer: Layer) -> list[dict[str, Any]]:
-    """The rows of groups of equal rows, then those of near-duplicates that are not all in one of these groups."""
-    groups = [] if exact is None else [(group.ids, group.size, True) for group in exact.groups(MOST_NAMED)]
-    known = {row for ids, _, _ in groups for row in ids}
-    for number in range(int(found.group.max(initial=-1)) + 1):
-        members = found.row[found.group == number].tolist()
+def _list_near_duplicates(
+    found: RowNeighbours, equal: Sequence[Mapping[str, Any]], layer: Layer
+) -> list[dict[str, Any]]:
+    """The rows of groups that are not all among equal rows, which are listed already."""
+    known = {row["id"] for row in equal}
+    number = 1 + max((row["group"] for row in equal), default=-1)
+    rows = []
+    for members in _split_groups(found):
         if not known.issuperset(members):
-            groups.append((members, len(members), False))
-    rows = [
-        {"id": int(row), "layer": layer, "group": number, "group_size": size, "equal": equal}
-        for number, (ids, size, equal) in enumerate(groups)
-        for row in ids
-    ]
-    return rows[:MOST_NAMED]
+            rows += [
+                {"id": row, "layer": layer, "group": number, "size": len(members), "equal": False} for row in members
+            ]
+            number += 1
+        if len(rows) >= MOST_NAMED:
+            break
+    return rows
+
+
+def _split_groups(found: RowNeighbours) -> Iterator[list[int]]:
+    """The numbers of the rows of each group, in the order of the groups."""
+    order = np.argsort(found.group, kind="stable")[int((found.group < 0).sum()) :]
+    for places in np.split(order, np.flatnonzero(np.diff(found.group[order])) + 1) if len(order) else ():
+        yield found.row[places].tolist()

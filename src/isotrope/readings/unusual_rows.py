@@ -13,15 +13,12 @@ from numpy.typing import NDArray
 
 from isotrope.layers import Layer
 from isotrope.measures import get
-from isotrope.statistics import KeptRows, Moments, Sample, Summary, prepare_rows
+from isotrope.statistics import Duplicates, KeptRows, Moments, Sample, Summary, prepare_rows
 from isotrope.verdict.thresholds import FEWEST_ROWS, HANDFUL, HANDFUL_SHARE, QUANTITIES, name_space
 from isotrope.verdict.thresholds import get as threshold
 
 #: Rows of one kind that findings name, in all layers.
 MOST_NAMED = 100
-
-#: Rows of a group of equal ones that findings name.
-_MEMBERS = 20
 
 #: Rounding, relative to what is left, up to which rows can be taken out of sums of squares.
 _ROUNDING = 1e-3
@@ -34,9 +31,8 @@ TokenNames = Callable[[NDArray[np.int64]], list[str] | None]
 class UnusualRows:
     """Rows to look at in all layers of a run.
 
-    rows: by kind (zero, nonfinite, extreme) as plain data, those of the last layer first; duplicates: groups of equal
-    rows, the largest first, each by its smallest id with the ids of its `members`. counts: how many rows are zero, not
-    finite, far shorter and far longer than the median, and how many repeat a row that comes before.
+    rows: by kind (zero, nonfinite, extreme, duplicates) as plain data, those of the last layer first; of duplicates,
+    the rows of the largest group of equal rows come first. counts: how many rows are zero, not finite, far shorter and far longer than the median, and how many repeat a row that comes before.
     """
 
     names: TokenNames
@@ -71,13 +67,20 @@ class UnusualRows:
         self.counts["duplicate_rows"] += summary.duplicates.repeated
         if summary.duplicates.level:
             self.counts["duplicate_rows_error"] += round(summary.duplicates.error)
-        groups = summary.duplicates.groups(_MOST)
-        described = [{"id": g.ids[0], "layer": layer, "size": g.size, "members": g.ids[:_MEMBERS]} for g in groups]
-        self._put("duplicates", described)
+        self._put("duplicates", _describe_duplicates(summary.duplicates, layer))
 
     def _put(self, kind: str, rows: list[dict[str, Any]]) -> None:
         if rows:
             self.rows[kind] = [*rows, *self.rows.get(kind, [])][:MOST_NAMED]
+
+
+def _describe_duplicates(duplicates: Duplicates, layer: Layer) -> list[dict[str, Any]]:
+    """The rows of groups of equal rows."""
+    return [
+        {"id": row, "layer": layer, "group": number, "size": group.size, "equal": True}
+        for number, group in enumerate(duplicates.groups(MOST_NAMED))
+        for row in group.ids
+    ][:MOST_NAMED]
 
 
 def find_deciding_rows(summary: Summary, nulls: Mapping[str, float]) -> tuple[int, str]:

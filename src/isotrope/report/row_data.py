@@ -8,7 +8,7 @@ from isotrope.findings import Findings
 
 #: What a table of a page shows of a row.
 _FIELDS = (
-    *("id", "row", "text", "times_median", "group", "group_size", "equal"),
+    *("id", "row", "text", "times_median", "group", "size", "equal"),
     *("occurrences", "nearest", "cosine", "outlier_score"),
 )
 

@@ -101,13 +101,27 @@ class Points:
         return self if len(places) == self.n else Points(self.rows[places], self.sequence[places], group_of)
 
     @cached_property
-    def _distinct_places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where each different row is for the first time, ascending, and the group that it is left out with."""
+    def distinct_index(self) -> NDArray[np.int64]:
+        """The place in `distinct` of the row that each row is equal to, (n,)."""
+        first, which = self._equal_rows
+        rank = np.empty(len(first), np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        return rank[which]
+
+    @cached_property
+    def _equal_rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where each different row is for the first time, in no order, and which of them each row is."""
         lengths = np.sqrt(compute_squared_lengths(self.rows))[:, None]
         keys = np.hstack([self.rows / lengths, np.log(lengths)]) / _SAME
         keys = np.round(keys) + 0.0  # no −0, whose bytes are not those of 0
         names = keys.view(np.dtype((np.void, keys.strides[0]))).ravel()
         _, first, which = np.unique(names, return_index=True, return_inverse=True)
+        return first, which
+
+    @cached_property
+    def _distinct_places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where each different row is for the first time, ascending, and the group that it is left out with."""
+        first, which = self._equal_rows
         # A row that several groups have stays when one of them goes.
         low, high = (np.full(len(first), fill) for fill in (np.iinfo(np.int64).max, -1))
         np.minimum.at(low, which, self.group)
