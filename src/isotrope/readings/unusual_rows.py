@@ -32,7 +32,8 @@ class UnusualRows:
     """Rows to look at in all layers of a run.
 
     rows: by kind (zero, nonfinite, extreme, duplicates) as plain data, those of the last layer first; of duplicates,
-    the rows of the largest group of equal rows come first. counts: how many rows are zero, not finite, far shorter and far longer than the median, and how many repeat a row that comes before.
+    the rows of the largest group of equal rows come first. counts: how many rows are zero, not finite, far shorter and
+    far longer than the median, and how many repeat a row that comes before.
     """
 
     names: TokenNames
