@@ -22,12 +22,13 @@ from isotrope.readings.null import Nulls
 from isotrope.readings.unusual_rows import UnusualRows
 from isotrope.runs.retention import compute_tables
 from isotrope.sources.source import Source
-from isotrope.statistics import Collection, Summary, Wanted
+from isotrope.statistics import Collection, Sample, Summary, Wanted
 from isotrope.storage.redaction import mask_facts
 from isotrope.verdict.judge import judge
 
-#: What is measured unless the user says otherwise.
+#: What is measured unless the user says otherwise: of models, and of vectors that someone already has.
 DEFAULT_MEASURES = "moments,tokens,sequences"
+DEFAULT_OF_VECTORS = "moments,search"
 
 #: Called with what is going on, how much is done, and of how much (None where unknown): counts of things, or work as
 #: floats, of which only the share means something.
@@ -39,6 +40,9 @@ _ANNOUNCED_SECONDS = 20.0
 #: Measures across layers need this many.
 _FEWEST_LAYERS = 3
 
+#: Queries that are sampled at most: the mean of so many is known well enough, and all documents are compared with each.
+_MOST_QUERIES = 5_000
+
 
 @dataclass(frozen=True)
 class SelectedMeasures:
@@ -49,24 +53,75 @@ class SelectedMeasures:
         wanted: The statistics that they need.
         seed: Selects the sampled rows.
         named: Measures that were asked for by name; they have a reading even where they are undefined.
+        default: Whether nothing was asked for: what the statistics do not allow is then left out.
     """
 
     measures: tuple[Measure, ...]
     wanted: Wanted
     seed: int
     named: frozenset[str] = frozenset()
+    default: bool = False
 
-    def select_measures(self, collection: Collection, layers: Sequence[Layer]) -> list[Measure]:
-        """Select the measures that the statistics allow, and those that were named: vectors have no tokens."""
+    def select_measures(self, collection: Collection, layers: Sequence[Layer], *, queries: bool) -> list[Measure]:
+        """Select the measures that the statistics allow, and those that were named: vectors have no tokens.
+
+        queries: whether there are queries.
+        """
         kept = {name for summary in collection.summaries.values() for name in summary.parts()}
         missing = {"tokens"} - kept if "sequences" in kept else {"tokens", "sequences", "spectra"} - kept
+        missing |= {"sample"} - kept if self.default else set()
         missing |= {"layers"} if len(layers) < _FEWEST_LAYERS else set()
+        missing |= set() if queries else {"queries"}
         possible = [m for m in self.measures if m.needs not in missing or m.name in self.named]
         return possible or list(self.measures)
 
 
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Queries that search the rows of a scan: their statistics, and plain facts on where they are from."""
+
+    collection: Collection
+    facts: dict[str, Any]
+
+    def check(self, source: Source) -> None:
+        """Raise an error unless they are of the width and the layers of the rows that they search."""
+        widths = {summary.moments.d for summary in self.collection.summaries.values()}
+        if widths != {source.width}:
+            found = " and ".join(f"{width:,}" for width in sorted(widths))
+            raise InputError(
+                f"the queries have {found} dimensions and the documents {source.width:,}; give vectors of one model."
+            )
+
+    def find_sample(self, layer: Layer) -> Sample | None:
+        """Find the sampled queries of a layer."""
+        return self.collection.layer(layer).sample
+
+
+def collect_queries(source: Source, seed: int, progress: Progress) -> Queries:
+    """Read queries and sample them.
+
+    Args:
+        source: The queries: one row for each.
+        seed: Selects the sampled ones.
+        progress: Called with what is going on, how much is done, and of how much.
+    """
+    announced = source.with_progress(lambda done, total: progress("reading queries", done, total))
+    wanted = Wanted(tokens=False, sequences=False, sample=_MOST_QUERIES, seed=seed)
+    found = announced.reduce(Collection(wanted))
+    if not any(summary.moments.n for summary in found.summaries.values()):
+        raise InputError("there is no query that is a usable row; give at least one that is neither zero nor NaN.")
+    found.settle()
+    rows = max(summary.moments.n for summary in found.summaries.values())
+    return Queries(found, {"name": mask_facts(source.describe()).get("name"), "rows": rows})
+
+
 def resolve_measures(
-    measures: str | list[str] | None, *, sample: int = 20_000, seed: int = 0, variant: str = "definition"
+    measures: str | list[str] | None,
+    *,
+    sample: int = 20_000,
+    seed: int = 0,
+    variant: str = "definition",
+    vectors: bool = False,
 ) -> SelectedMeasures:
     """Resolve the names of measures and groups, and the statistics that they need.
 
@@ -75,12 +130,14 @@ def resolve_measures(
         sample: How many rows of each layer are sampled.
         seed: Selects the sampled rows.
         variant: Another definition that is computed beside the usual one, for the measures that have it.
+        vectors: Whether the rows are vectors that someone already has: other groups by default, and equal rows are
+            counted.
     """
     if sample < 0:
         raise InputError(f"the sample is {sample} rows, expected 0 or more.")
     if not 0 <= seed < 2**31:
         raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
-    asked = DEFAULT_MEASURES if measures is None else measures
+    asked = name_default(vectors) if measures is None else measures
     chosen = select(asked)
     names = [part.strip() for part in (asked.split(",") if isinstance(asked, str) else asked)]
     named = select(single) if (single := [n for n in names if n and n not in (*GROUPS, "all")]) else []
@@ -94,8 +151,14 @@ def resolve_measures(
         sequences=bool(needs & {"sequences", "spectra"}),
         sample=sample,
         seed=seed,
+        duplicates=vectors,
     )
-    return SelectedMeasures(tuple(chosen), wanted, seed, frozenset(m.name for m in named))
+    return SelectedMeasures(tuple(chosen), wanted, seed, frozenset(m.name for m in named), measures is None)
+
+
+def name_default(vectors: bool) -> str:
+    """The groups that are measured where none was asked for."""
+    return DEFAULT_OF_VECTORS if vectors else DEFAULT_MEASURES
 
 
 def collect(
@@ -156,8 +219,22 @@ def describe_settings(source: Source, options: SelectedMeasures) -> dict[str, An
     }
 
 
-def compute_findings(collection: Collection, source: Source, options: SelectedMeasures, progress: Progress) -> Findings:
-    """Compute all readings, tables and the verdict from statistics."""
+def compute_findings(
+    collection: Collection,
+    source: Source,
+    options: SelectedMeasures,
+    progress: Progress,
+    queries: Queries | None = None,
+) -> Findings:
+    """Compute all readings, tables and the verdict from statistics.
+
+    Args:
+        collection: The statistics.
+        source: What was read.
+        options: What is computed.
+        progress: Called with what is going on, how much is done, and of how much.
+        queries: Queries that search the rows, None where there are none.
+    """
     _check_rows(collection)
     nulls = Nulls()
     layers = [layer for layer in source.layers if any(key[1] == layer for key in collection.summaries)]
@@ -165,7 +242,7 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
     readings = []
     jobs = [(g, layer) for g in groups for layer in layers if g is None or (g, layer) in collection.summaries]
     unusual = UnusualRows(source.token_names)
-    measures = options.select_measures(collection, layers)
+    measures = options.select_measures(collection, layers, queries=queries is not None)
     relative = [m for m in measures if m.relative and m.needs == "moments"]
     costs = estimate_seconds(measures, options.wanted.sample, source.width)
     whole, spent = sum(costs.values()) * len(jobs), 0.0
@@ -179,13 +256,15 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
     def read_layer(job: tuple[str | None, Layer]) -> tuple[Summary, list[Reading]]:
         group, layer = job
         summary = collection.layer(layer, group)
+        # Queries search all rows, not those of one group.
         found = read(
             summary,
-            measures,
+            measures if group is None else [m for m in measures if m.needs != "queries"],
             layer=layer,
             group=group,
             seed=options.seed,
             nulls=nulls,
+            queries=None if queries is None or group is not None else queries.find_sample(layer),
             done=lambda kind: add_progress(costs[kind]),
         )
         return summary, found
@@ -204,7 +283,7 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
         readings=readings,
         layers=layers,
         layer_names={str(k): v for k, v in source.layer_names.items()},
-        source=mask_facts(source.describe()),
+        source=mask_facts(source.describe()) | ({} if queries is None else {"queries": queries.facts}),
         counts=dict(collection.counts) | dict(unusual.counts),
         rows=unusual.rows,
         tables=compute_tables(collection, source, layers),

@@ -63,14 +63,15 @@ def scan(
     from isotrope.cli.inputs import make_folder_name, offer_vectors, resolve_input
     from isotrope.measures import get
     from isotrope.runs.run import Run
-    from isotrope.scanner import check_options, scan_source
+    from isotrope.scanner import check_options, read_queries, scan_source
 
     gates = [gate.parse(expression) for expression in fail_on or []]
     for one in gates:
         get(one.measure)
-    options = replace(options, measures=_add_measures(options.measures, [one.measure for one in gates]))
-    selected = check_options(options)
     reading = replace(resolve_input(input, reading, corpus), seed=options.seed)
+    vectors = reading.vectors is not None
+    options = replace(options, measures=_add_measures(options.measures, [one.measure for one in gates], vectors))
+    selected = check_options(options, vectors=vectors)
     if dry_run:
         _print_plan(reading, where, options, selected, gates, json=json)
         return
@@ -81,9 +82,10 @@ def scan(
     lock = nullcontext() if run is None else run.reserve(resume=options.resume)
     with advise_when_stopped(lambda: advise_on_run(run)), lock, offer_vectors(reading), Bar(quiet=json) as bar:
         bar("opening", 0, None)
+        queries = read_queries(where, reading, options, bar)
         with where.open(reading) as source:
             gate.check_layers(gates, source.layers)
-            findings = scan_source(source, selected, run, options, bar)
+            findings = scan_source(source, selected, run, options, bar, queries)
     if json:
         print_json(findings.to_dict())
     else:
@@ -123,13 +125,13 @@ def _print_plan(
     show_plan(replace(estimate, engine=where.engine), json=json)
 
 
-def _add_measures(measures: str | list[str] | None, more: list[str]) -> str | list[str] | None:
-    """Add the measures that gates need to those asked for."""
-    from isotrope.pipeline import DEFAULT_MEASURES
+def _add_measures(measures: str | list[str] | None, more: list[str], vectors: bool) -> str | list[str] | None:
+    """Add the measures that gates need to those asked for, or to the usual ones."""
+    from isotrope.pipeline import name_default
 
     if not more:
         return measures
-    asked = DEFAULT_MEASURES if measures is None else measures
+    asked = name_default(vectors) if measures is None else measures
     return [*(asked.split(",") if isinstance(asked, str) else asked), *more]
 
 

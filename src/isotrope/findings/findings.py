@@ -33,8 +33,9 @@ class Findings:
         counts: What was counted, such as texts and zero rows.
         provenance: How the run came about, as plain data.
         tables: Token types, spectra and curves as DataFrames, by name.
-        rows: Rows to look at, by kind (zero, nonfinite, extreme): the id and the layer of some of each kind; `counts`
-            says how many there are.
+        rows: Rows to look at, by kind (zero, nonfinite, extreme, duplicates): the id and the layer of some of each
+            kind; `counts` says how many there are. An entry of duplicates is a group of `size` equal rows with the
+            ids of some `members`.
     """
 
     readings: list[Reading]

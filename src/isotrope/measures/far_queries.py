@@ -18,6 +18,7 @@ _USUAL = 0.99
     says="Share of queries that are farther from their nearest document than 99 % of documents are from theirs.",
     range=(0.0, 1.0),
     better="lower",
+    row_share=True,
     null=lambda n, d: 1.0 - _USUAL,
     formula="share of queries with min_j (1 − cos(q, x_j)) above the 0.99 quantile of min_{j≠i} (1 − cos(x_i, x_j))",
     paper="Knorr and Ng 1998 (outliers by distance)",

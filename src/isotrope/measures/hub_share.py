@@ -40,9 +40,10 @@ def hub_share(p: Points, k: int = K) -> float:
     says="Share of rows that are among the nearest neighbours of no other row: searches hardly ever find them.",
     better="lower",
     null_rows=NULL_ROWS,
+    row_share=True,
     formula="share of rows with N_k = 0, N_k: of how many rows a row is among the k = 10 nearest",
     paper="Radovanović, Nanopoulos and Ivanović 2010",
-    blind=f"Queries that are unlike the rows. Its interval is about the value at this n: compare at equal n and k. {DISTINCT}",
+    blind=f"Queries that are unlike the rows. Its interval is about the value at this n and k. {DISTINCT}",
     wrong="exp(−k) as its null value: that is right for lists drawn at random only, not for distances.",
     **SHARED,
 )

@@ -16,6 +16,7 @@ from isotrope.statistics.neighbourhoods import ISLAND, K, find_island_sizes
     says="Share of rows in small islands of the neighbour graph, which graph indexes such as HNSW may not reach.",
     better="lower",
     null_rows=NULL_ROWS,
+    row_share=True,
     formula=f"share of rows in components of fewer than {ISLAND} rows of the mutual k = 10 nearest neighbour graph",
     paper="Brito et al. 1997 (mutual neighbour graph); Malkov and Yashunin 2020 (HNSW)",
     blind=f"Islands that are larger, which may be topics. Its interval is about the value at this n. {DISTINCT}",

@@ -13,7 +13,7 @@ _METRICS = {"cosine": "cosine", "inner": "inner product", "euclidean": "Euclidea
 
 
 def _note(p: Points) -> str:
-    asking = len(p.metric_overlaps.group)
+    asking = len(p.metric_overlaps)
     some = f"; {asking:,} rows ask" if asking < p.unit.distinct.n else ""
     return f"{describe_directions(p)}{some}"
 
@@ -22,7 +22,7 @@ def _compute_agreement(p: Points, pair: int) -> float:
     """Mean share of the k nearest that two metrics have in common."""
     if p.unit.distinct.n <= K + 1:
         raise Undefined(f"needs more than {K + 1} rows that point in different directions, found {p.unit.distinct.n}")
-    return float(p.metric_overlaps.shares[:, pair].mean())
+    return float(p.metric_overlaps[:, pair].mean())
 
 
 def _add_measure(number: int, pair: str) -> None:
@@ -44,7 +44,7 @@ def _add_measure(number: int, pair: str) -> None:
             f"directions; at most {ASKING:,} rows ask, all answer"
         ),
         paper="top-k overlap, as metric_mismatch of vecscope 0.2",
-        blind=f"Which metric is right for the model: its card says. Its interval is about the value at this n. {DISTINCT}",
+        blind=f"Which metric the model was trained for. Its interval is about the value at this n. {DISTINCT}",
         **SHARED | {"note": _note},
     )(compute)
 

@@ -26,13 +26,14 @@ def compute_log_no_closer(cosine: float, n: int, d: int) -> float:
     title="Near-duplicate share",
     says="Share of rows that have another with a cosine of 0.99 or more: nearly the same content, found together.",
     better="lower",
+    row_share=True,
     null=lambda n, d: -float(np.expm1(compute_log_no_closer(NEAR_DUPLICATE, n, d))),
     formula="share of rows with max_j cos(x_i, x_j) ≥ 0.99 (threshold), over distinct directions",
     paper="Manku, Jain and Das Sarma 2007 (near-duplicates); threshold as in vecscope 0.2",
     blind=(
         "Equal rows, which are counted over all rows by their hashes (findings.counts), not on the sample. A sample "
-        "of the rows misses pairs: with a tenth of them, nine in ten; its interval is about the value at this n. In narrow "
-        "spaces 0.99 is a common cosine."
+        "of the rows misses pairs: with a tenth of them, nine in ten. Its interval is about the value at this n. In "
+        "narrow spaces 0.99 is a common cosine."
     ),
     wrong="Equal rows kept, as in vecscope 0.2: they count as near-duplicates too.",
     **SHARED | {"note": describe_directions},

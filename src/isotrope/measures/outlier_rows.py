@@ -16,9 +16,13 @@ from isotrope.statistics.neighbourhoods import OUTLIER, K, score_outliers
     says="Share of rows whose tenth neighbour is unusually far: foreign content, other languages, broken texts.",
     better="lower",
     null_rows=NULL_ROWS,
+    row_share=True,
     formula="share of rows with log r_k > median + 6 MAD of log r_k, r_k: distance to the k = 10th nearest direction",
     paper="Ramaswamy, Rastogi and Shim 2000 (k-th neighbour distance); Leys et al. 2013 (median and MAD)",
-    blind=f"Groups of more than ten outliers, which are near to each other (island_share). Its interval is about the value at this n. {DISTINCT}",
+    blind=(
+        "Groups of more than ten outliers, which are near to each other (island_share). Its interval is about the "
+        f"value at this n. {DISTINCT}"
+    ),
     wrong="Distances, not their logarithms: skewed, so that in tight spaces many usual rows are called outliers.",
     **SHARED,
 )

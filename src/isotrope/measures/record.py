@@ -85,6 +85,7 @@ class Record:
         slow_bias: Whether its bias shrinks more slowly than 1/n.
         unsure_bias: Whether a sample does not tell its bias.
         at_n: Whether it depends on the number of rows by its nature; its interval is about what so many rows give.
+        row_share: Whether it is a share of the rows; its interval is at least as wide as that of independent rows.
         smooth: Where its interval is computed, if not on itself.
         length_power: The highest power of the rows' lengths that it averages, 0 where only directions count; with heavy
             tails of that power its interval is wider, or there is none. By default that of its needs.
@@ -119,6 +120,7 @@ class Record:
     slow_bias: bool = False
     unsure_bias: bool = False
     at_n: bool = False
+    row_share: bool = False
     smooth: Smooth | None = None
     length_power: int = _BY_NEED
     fine_spectrum: bool = False

@@ -119,7 +119,7 @@ def _find_cost(m: Measure) -> str:
     if m.needs == "cells":
         return str(m.parameters["kind"])
     if m.needs == "sample":
-        return m.cost or ("neighbours" if m.group == "neighbours" else "rows")
+        return m.cost or ("neighbours" if m.group in ("neighbours", "search") else "rows")
     return m.cost or m.needs
 
 

@@ -21,7 +21,16 @@ from isotrope.compute.threads import slice_rows
 from isotrope.errors import Undefined
 from isotrope.measures.record import Measure
 from isotrope.quantization.cells import Cells
-from isotrope.statistics import Moments, Points, QueriedPoints, Sample, SequenceStatistics, TokenStatistics, prepare_rows
+from isotrope.readings.share_intervals import widen_for_share
+from isotrope.statistics import (
+    Moments,
+    Points,
+    QueriedPoints,
+    Sample,
+    SequenceStatistics,
+    TokenStatistics,
+    prepare_rows,
+)
 from isotrope.statistics.usable_rows import UsableRows
 
 #: Groups that are left out in turn; below two sequences for each there is no interval.
@@ -217,6 +226,7 @@ def compute_intervals(
     interval spans all rates from 1/n down to the slowest; where a sample does not tell (`unsure_bias`), everything from
     no bias to all that the sample shows. Where a measure depends on n by its nature (`at_n`), no bias is taken out; one
     that hangs on a single row (`unsure_bias` too) may be as far off as leaving it out shows, either way.
+    A share of rows (`row_share`) has an interval at least as wide as that of independent rows.
     Where the rows' lengths have heavy tails, intervals of measures that average them (`length_power`) are wider; where
     the average does not exist, there is none.
     Those of cells are given the trained codebooks: other points in the same cells.
@@ -248,6 +258,8 @@ def compute_intervals(
             biases.append(0.0)
         margin = wider * _T * error * math.sqrt(share)
         ends = (now - max(biases) - margin, now - min(biases) + margin)
+        if m.row_share:
+            ends = widen_for_share(ends, value, sample.n)
         bounds = m.bounds(sample.n if m.at_n else _ENDLESS, total.d)
         low, high = np.clip(m.smooth.back(*ends) if m.smooth else ends, *bounds)
         found.append(Interval(float(low), float(high)) if math.isfinite(high) else NONE)

@@ -20,6 +20,9 @@ from isotrope.verdict.thresholds import get as threshold
 #: Rows of one kind that findings name, in all layers.
 _MOST = 100
 
+#: Rows of a group of equal ones that findings name.
+_MEMBERS = 20
+
 #: Rounding, relative to what is left, up to which rows can be taken out of sums of squares.
 _ROUNDING = 1e-3
 
@@ -31,8 +34,9 @@ TokenNames = Callable[[NDArray[np.int64]], list[str] | None]
 class UnusualRows:
     """Rows to look at in all layers of a run.
 
-    rows: by kind (zero, nonfinite, extreme) as plain data, those of the last layer first. counts: how many rows are
-    zero, not finite, far shorter and far longer than the median.
+    rows: by kind (zero, nonfinite, extreme) as plain data, those of the last layer first; duplicates: groups of equal
+    rows, the largest first, each by its smallest id with the ids of its `members`. counts: how many rows are zero, not
+    finite, far shorter and far longer than the median, and how many repeat a row that comes before.
     """
 
     names: TokenNames
@@ -42,6 +46,7 @@ class UnusualRows:
     def add(self, layer: Layer, summary: Summary, nulls: Mapping[str, float]) -> None:
         """Add the next layer, with all of its rows; nulls: null values of measures, where they are known."""
         self.counts.update(zero_rows=summary.moments.zero, nonfinite_rows=summary.moments.nonfinite)
+        self._add_duplicates(layer, summary)
         lengths = summary.lengths
         if lengths is None:
             return
@@ -59,6 +64,16 @@ class UnusualRows:
         for kind, count in (("short_rows", lengths.count_below(least)), ("long_rows", lengths.count_above(most))):
             if count:
                 self.counts[kind] += count
+
+    def _add_duplicates(self, layer: Layer, summary: Summary) -> None:
+        if summary.duplicates is None:
+            return
+        self.counts["duplicate_rows"] += summary.duplicates.repeated
+        if summary.duplicates.level:
+            self.counts["duplicate_rows_error"] += round(summary.duplicates.error)
+        groups = summary.duplicates.groups(_MOST)
+        described = [{"id": g.ids[0], "layer": layer, "size": g.size, "members": g.ids[:_MEMBERS]} for g in groups]
+        self._put("duplicates", described)
 
     def _put(self, kind: str, rows: list[dict[str, Any]]) -> None:
         if rows:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isotrope.compute.arrays import compute_squared_lengths, mix_ids
 from isotrope.errors import InputError, MergeError
-from isotrope.statistics.metric_overlaps import ASKING, MetricOverlaps, compute_metric_overlaps
+from isotrope.statistics.metric_overlaps import ASKING, MetricNeighbours, find_metric_neighbours
 from isotrope.statistics.neighbourhoods import K
 from isotrope.statistics.neighbours import Neighbours, nearest, without
 from isotrope.statistics.saved_arrays import LARGEST, require
@@ -116,14 +116,18 @@ class Points:
         return first[order], np.where(low == high, low, -1)[order]
 
     @cached_property
-    def metric_overlaps(self) -> MetricOverlaps:
-        """How far the nearest rows depend on the metric, for some of the rows that point in different directions."""
+    def metric_overlaps(self) -> Matrix:
+        """Shares of the nearest rows that two metrics have in common, (m, 3), for some rows of different directions."""
         if self._whole is not None:
             whole, group = self._whole
-            return whole.metric_overlaps.leave_out(group)
-        places, group_of = self.unit._distinct_places
+            return whole._metric_neighbours.compute_overlaps(K, without=group)
+        return self._metric_neighbours.compute_overlaps(K)
+
+    @cached_property
+    def _metric_neighbours(self) -> MetricNeighbours:
+        places, group = self.unit._distinct_places
         asking = np.sort(np.argsort(mix_ids(self.sequence[places], 0), kind="stable")[:ASKING])
-        return MetricOverlaps(compute_metric_overlaps(self.rows[places], asking, K), group_of[asking])
+        return find_metric_neighbours(self.rows[places], asking, group, K)
 
     @cached_property
     def neighbours(self) -> Neighbours:
