@@ -43,6 +43,9 @@ _FEWEST_LAYERS = 3
 #: Queries that are sampled at most: the mean of so many is known well enough, and all documents are compared with each.
 _MOST_QUERIES = 5_000
 
+#: What is recorded of queries, of what their source describes.
+_FACTS_OF_QUERIES = ("files", "column", "corpus")
+
 
 @dataclass(frozen=True)
 class SelectedMeasures:
@@ -62,16 +65,12 @@ class SelectedMeasures:
     named: frozenset[str] = frozenset()
     default: bool = False
 
-    def select_measures(self, collection: Collection, layers: Sequence[Layer], *, queries: bool) -> list[Measure]:
-        """Select the measures that the statistics allow, and those that were named: vectors have no tokens.
-
-        queries: whether there are queries.
-        """
+    def select_measures(self, collection: Collection, layers: Sequence[Layer]) -> list[Measure]:
+        """Select the measures that the statistics allow, and those that were named: vectors have no tokens."""
         kept = {name for summary in collection.summaries.values() for name in summary.parts()}
         missing = {"tokens"} - kept if "sequences" in kept else {"tokens", "sequences", "spectra"} - kept
         missing |= {"sample"} - kept if self.default else set()
         missing |= {"layers"} if len(layers) < _FEWEST_LAYERS else set()
-        missing |= set() if queries else {"queries"}
         possible = [m for m in self.measures if m.needs not in missing or m.name in self.named]
         return possible or list(self.measures)
 
@@ -112,7 +111,8 @@ def collect_queries(source: Source, seed: int, progress: Progress) -> Queries:
         raise InputError("there is no query that is a usable row; give at least one that is neither zero nor NaN.")
     found.settle()
     rows = max(summary.moments.n for summary in found.summaries.values())
-    return Queries(found, {"name": mask_facts(source.describe()).get("name"), "rows": rows})
+    facts = mask_facts(source.describe())
+    return Queries(found, {name: facts[name] for name in _FACTS_OF_QUERIES if name in facts} | {"rows": rows})
 
 
 def resolve_measures(
@@ -122,6 +122,7 @@ def resolve_measures(
     seed: int = 0,
     variant: str = "definition",
     vectors: bool = False,
+    queries: bool = False,
 ) -> SelectedMeasures:
     """Resolve the names of measures and groups, and the statistics that they need.
 
@@ -132,18 +133,21 @@ def resolve_measures(
         variant: Another definition that is computed beside the usual one, for the measures that have it.
         vectors: Whether the rows are vectors that someone already has: other groups by default, and equal rows are
             counted.
+        queries: Whether queries search the rows; without any, measures of queries are left out unless they are named.
     """
     if sample < 0:
         raise InputError(f"the sample is {sample} rows, expected 0 or more.")
     if not 0 <= seed < 2**31:
         raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
-    asked = name_default(vectors) if measures is None else measures
+    asked = name_default(vectors or queries) if measures is None else measures
     chosen = select(asked)
     names = [part.strip() for part in (asked.split(",") if isinstance(asked, str) else asked)]
     named = select(single) if (single := [n for n in names if n and n not in (*GROUPS, "all")]) else []
     if across := [name for m in chosen for name in m.across]:
         chosen = select([*(m.name for m in chosen), *across])
     check_no_images(chosen)
+    if not queries:
+        chosen = [m for m in chosen if m.needs != "queries" or m in named]
     chosen += select_variants(chosen, variant)
     needs = {m.needs for m in chosen}
     wanted = Wanted(
@@ -242,7 +246,7 @@ def compute_findings(
     readings = []
     jobs = [(g, layer) for g in groups for layer in layers if g is None or (g, layer) in collection.summaries]
     unusual = UnusualRows(source.token_names)
-    measures = options.select_measures(collection, layers, queries=queries is not None)
+    measures = options.select_measures(collection, layers)
     relative = [m for m in measures if m.relative and m.needs == "moments"]
     costs = estimate_seconds(measures, options.wanted.sample, source.width)
     whole, spent = sum(costs.values()) * len(jobs), 0.0

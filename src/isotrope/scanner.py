@@ -205,7 +205,12 @@ def check_options(options: ScanOptions, *, vectors: bool) -> SelectedMeasures:
     vectors: whether vectors are scanned, for which other measures are usual.
     """
     selected = resolve_measures(
-        options.measures, sample=options.sample, seed=options.seed, variant=options.variant, vectors=vectors
+        options.measures,
+        sample=options.sample,
+        seed=options.seed,
+        variant=options.variant,
+        vectors=vectors,
+        queries=options.queries is not None,
     )
     check_keep(options.keep)
     if not options.checkpoint_every >= 0:

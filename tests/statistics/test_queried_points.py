@@ -46,7 +46,9 @@ def test_merging_is_commutative_and_associative_with_an_empty_element(pair: Quer
 def test_what_does_not_fit_is_refused(pair: QueriedPoints) -> None:
     with pytest.raises(MergeError, match="width 4 and 5"):
         pair + QueriedPoints.empty(4)
-    with pytest.raises(InputError, match="the documents have 5 dimensions and the queries 3; give vectors of one model"):
+    with pytest.raises(
+        InputError, match="the documents have 5 dimensions and the queries 3; give vectors of one model"
+    ):
         QueriedPoints.of(np.eye(5), np.eye(3))
 
 

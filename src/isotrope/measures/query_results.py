@@ -47,7 +47,7 @@ def query_hubness(q: QueriedPoints) -> float:
     at_n=True,
     formula="share of documents with N_k = 0, N_k = in how many queries' k = 10 nearest a document is",
     paper="Radovanović, Nanopoulos and Ivanović 2010 (antihubs)",
-    blind="Queries that did not come: few queries cannot reach many documents. Its interval is about the value at this n.",
+    blind="Other queries: few cannot reach many documents. Its interval is about the value at this n.",
     **SHARED,
 )
 def never_returned(q: QueriedPoints) -> float:

@@ -88,7 +88,7 @@ _KINDS: dict[str, Any] = {
 
 
 class JackknifeGroups:
-    """A sample's sequences, dealt out to GROUPS groups in the order of their hash; queries likewise, where there are any."""
+    """A sample's sequences, dealt out to GROUPS groups in the order of their hash; queries likewise."""
 
     def __init__(self, sample: Sample, needs: Collection[str], queries: Sample | None = None) -> None:
         self.sample, self.needs, self.queries = sample, needs, queries

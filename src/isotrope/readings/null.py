@@ -107,7 +107,7 @@ class Nulls:
         self._lock = threading.Lock()
 
     def value(self, m: Measure, summary: Summary, queries: Sample | None = None) -> float:
-        """What isotropic Gaussian rows with the same shape and mean squared norm would give; queries: those of the rows."""
+        """What isotropic Gaussian rows, and as many queries, of the same shape and mean squared norm would give."""
         actual = summary.moments
         if actual.n < 2:
             return math.nan
