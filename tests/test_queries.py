@@ -58,7 +58,7 @@ def test_texts_of_queries_are_read_by_the_model_of_the_documents(bert: Path) -> 
         np.asarray(isotrope.Encoder(isotrope.Input(model=bert, pooling="mean", layers=-1))(t))
         for t in (texts[:40], texts[40:])
     ]
-    assert found.get("query_gap").value == pytest.approx(isotrope.measures.query_gap(*rows), rel=1e-4)
+    assert found.get("query_gap").value == pytest.approx(isotrope.measures.get("query_gap")(*rows), rel=1e-4)
 
 
 def test_the_command_line_has_them(tmp_path: Path, documents: np.ndarray, queries: np.ndarray) -> None:
@@ -68,7 +68,7 @@ def test_the_command_line_has_them(tmp_path: Path, documents: np.ndarray, querie
     said = CliRunner().invoke(app, arguments)
     assert said.exit_code == 0, said.output
     readings = {r["measure"]: r["value"] for r in json.loads(said.stdout)["readings"]}
-    assert readings["query_gap"] == pytest.approx(isotrope.measures.query_gap(documents, queries))
+    assert readings["query_gap"] == pytest.approx(isotrope.measures.get("query_gap")(documents, queries))
 
 
 def test_what_cannot_be_searched_is_refused(documents: np.ndarray, queries: np.ndarray) -> None:

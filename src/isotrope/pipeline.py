@@ -19,10 +19,11 @@ from isotrope.measures.selection import check_no_images, select_variants
 from isotrope.readings.cost import count_parallel_layers, estimate_seconds, estimate_seconds_after, format_duration
 from isotrope.readings.layer_readings import read, read_across
 from isotrope.readings.null import Nulls
+from isotrope.readings.queries import Queries
 from isotrope.readings.unusual_rows import UnusualRows
 from isotrope.runs.retention import compute_tables
 from isotrope.sources.source import Source
-from isotrope.statistics import Collection, Sample, Summary, Wanted
+from isotrope.statistics import Collection, Summary, Wanted
 from isotrope.storage.redaction import mask_facts
 from isotrope.verdict.judge import judge
 
@@ -39,12 +40,6 @@ _ANNOUNCED_SECONDS = 20.0
 
 #: Measures across layers need this many.
 _FEWEST_LAYERS = 3
-
-#: Queries that are sampled at most: the mean of so many is known well enough, and all documents are compared with each.
-_MOST_QUERIES = 5_000
-
-#: What is recorded of queries, of what their source describes.
-_FACTS_OF_QUERIES = ("files", "column", "corpus")
 
 
 @dataclass(frozen=True)
@@ -73,46 +68,6 @@ class SelectedMeasures:
         missing |= {"layers"} if len(layers) < _FEWEST_LAYERS else set()
         possible = [m for m in self.measures if m.needs not in missing or m.name in self.named]
         return possible or list(self.measures)
-
-
-@dataclass(frozen=True, eq=False)
-class Queries:
-    """Queries that search the rows of a scan: their statistics, and plain facts on where they are from."""
-
-    collection: Collection
-    facts: dict[str, Any]
-
-    def check(self, source: Source) -> None:
-        """Raise an error unless they are of the width and the layers of the rows that they search."""
-        widths = {summary.moments.d for summary in self.collection.summaries.values()}
-        if widths != {source.width}:
-            found = " and ".join(f"{width:,}" for width in sorted(widths))
-            raise InputError(
-                f"the queries have {found} dimensions and the documents {source.width:,}; give vectors of one model."
-            )
-
-    def find_sample(self, layer: Layer) -> Sample | None:
-        """Find the sampled queries of a layer."""
-        return self.collection.layer(layer).sample
-
-
-def collect_queries(source: Source, seed: int, progress: Progress) -> Queries:
-    """Read queries and sample them.
-
-    Args:
-        source: The queries: one row for each.
-        seed: Selects the sampled ones.
-        progress: Called with what is going on, how much is done, and of how much.
-    """
-    announced = source.with_progress(lambda done, total: progress("reading queries", done, total))
-    wanted = Wanted(tokens=False, sequences=False, sample=_MOST_QUERIES, seed=seed)
-    found = announced.reduce(Collection(wanted))
-    if not any(summary.moments.n for summary in found.summaries.values()):
-        raise InputError("there is no query that is a usable row; give at least one that is neither zero nor NaN.")
-    found.settle()
-    rows = max(summary.moments.n for summary in found.summaries.values())
-    facts = mask_facts(source.describe())
-    return Queries(found, {name: facts[name] for name in _FACTS_OF_QUERIES if name in facts} | {"rows": rows})
 
 
 def resolve_measures(
@@ -260,15 +215,15 @@ def compute_findings(
     def read_layer(job: tuple[str | None, Layer]) -> tuple[Summary, list[Reading]]:
         group, layer = job
         summary = collection.layer(layer, group)
-        # Queries search all rows, not those of one group.
+        searching = queries if group is None else None  # queries search all rows, not those of one group
         found = read(
             summary,
-            measures if group is None else [m for m in measures if m.needs != "queries"],
+            [m for m in measures if m.needs != "queries" or group is None],
             layer=layer,
             group=group,
             seed=options.seed,
             nulls=nulls,
-            queries=None if queries is None or group is not None else queries.find_sample(layer),
+            queries=None if searching is None else searching.find_sample(layer),
             done=lambda kind: add_progress(costs[kind]),
         )
         return summary, found

@@ -16,15 +16,14 @@ from isotrope.findings import Findings
 from isotrope.options import ScanOptions
 from isotrope.pipeline import (
     Progress,
-    Queries,
     SelectedMeasures,
     collect,
-    collect_queries,
     compute_findings,
     describe_settings,
     release_memory,
     resolve_measures,
 )
+from isotrope.readings.queries import Queries, collect_queries
 from isotrope.runs import checkpoints
 from isotrope.runs.retention import check_keep, select_statistics
 from isotrope.runs.run import Run

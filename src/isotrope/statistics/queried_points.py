@@ -75,7 +75,7 @@ class QueriedPoints:
         """
         if self._whole is not None:
             whole, at = self._whole
-            return Neighbours(*(found[at] for found in whole.results))
+            return Neighbours(whole.results.which[at], whole.results.distance[at])
         documents, queries = self.documents.unit.distinct.rows, self.queries.unit.rows
         both = np.concatenate([documents, queries])
         asking = np.arange(len(documents), len(both))
