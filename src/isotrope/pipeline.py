@@ -20,6 +20,7 @@ from isotrope.readings.cost import count_parallel_layers, estimate_seconds, esti
 from isotrope.readings.layer_readings import read, read_across
 from isotrope.readings.named_rows import ComparedRows, compare_rows, has_items, name_rows
 from isotrope.readings.null import Nulls
+from isotrope.readings.queries import Queries
 from isotrope.readings.unusual_rows import UnusualRows
 from isotrope.runs.retention import compute_tables
 from isotrope.sources.source import Source
@@ -77,6 +78,7 @@ def resolve_measures(
     seed: int = 0,
     variant: str = "definition",
     vectors: bool = False,
+    queries: bool = False,
 ) -> SelectedMeasures:
     """Resolve the names of measures and groups, and the statistics that they need.
 
@@ -87,18 +89,21 @@ def resolve_measures(
         variant: Another definition that is computed beside the usual one, for the measures that have it.
         vectors: Whether the rows are vectors that someone already has: other groups by default, and equal rows are
             counted.
+        queries: Whether queries search the rows; without any, measures of queries are left out unless they are named.
     """
     if sample < 0:
         raise InputError(f"the sample is {sample} rows, expected 0 or more.")
     if not 0 <= seed < 2**31:
         raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
-    asked = name_default(vectors) if measures is None else measures
+    asked = name_default(vectors or queries) if measures is None else measures
     chosen = select(asked)
     names = [part.strip() for part in (asked.split(",") if isinstance(asked, str) else asked)]
     named = select(single) if (single := [n for n in names if n and n not in (*GROUPS, "all")]) else []
     if across := [name for m in chosen for name in m.across]:
         chosen = select([*(m.name for m in chosen), *across])
     check_no_images(chosen)
+    if not queries:
+        chosen = [m for m in chosen if m.needs != "queries" or m in named]
     chosen += select_variants(chosen, variant)
     needs = {m.needs for m in chosen}
     wanted = Wanted(
@@ -174,8 +179,22 @@ def describe_settings(source: Source, options: SelectedMeasures) -> dict[str, An
     }
 
 
-def compute_findings(collection: Collection, source: Source, options: SelectedMeasures, progress: Progress) -> Findings:
-    """Compute all readings, tables and the verdict from statistics."""
+def compute_findings(
+    collection: Collection,
+    source: Source,
+    options: SelectedMeasures,
+    progress: Progress,
+    queries: Queries | None = None,
+) -> Findings:
+    """Compute all readings, tables and the verdict from statistics.
+
+    Args:
+        collection: The statistics.
+        source: What was read.
+        options: What is computed.
+        progress: Called with what is going on, how much is done, and of how much.
+        queries: Queries that search the rows, None where there are none.
+    """
     _check_rows(collection)
     nulls = Nulls()
     layers = [layer for layer in source.layers if any(key[1] == layer for key in collection.summaries)]
@@ -202,13 +221,15 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
     def read_layer(job: tuple[str | None, Layer]) -> tuple[Summary, list[Reading]]:
         group, layer = job
         summary = collection.layer(layer, group)
+        searching = queries if group is None else None  # queries search all rows, not those of one group
         found = read(
             summary,
-            measures,
+            [m for m in measures if m.needs != "queries" or group is None],
             layer=layer,
             group=group,
             seed=options.seed,
             nulls=nulls,
+            queries=None if searching is None else searching.find_sample(layer),
             done=lambda kind: add_progress(costs[kind]),
             examine=compare if job == (None, layers[-1]) and has_items(summary) else None,
         )
@@ -229,7 +250,7 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
         readings=readings,
         layers=layers,
         layer_names={str(k): v for k, v in source.layer_names.items()},
-        source=mask_facts(source.describe()),
+        source=mask_facts(source.describe()) | ({} if queries is None else {"queries": queries.facts}),
         counts=dict(collection.counts) | dict(unusual.counts) | named.counts,
         rows=named.rows,
         tables=compute_tables(collection, source, layers) | named.tables,

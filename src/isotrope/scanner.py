@@ -23,6 +23,7 @@ from isotrope.pipeline import (
     release_memory,
     resolve_measures,
 )
+from isotrope.readings.queries import Queries, collect_queries
 from isotrope.runs import checkpoints
 from isotrope.runs.retention import check_keep, select_statistics
 from isotrope.runs.run import Run
@@ -43,6 +44,7 @@ def scan(
     model: str | Path | Loaded | None = None,
     text: str | Path | Sequence[Any] | None = None,
     vectors: Any = None,
+    queries: Any = None,
     layers: str | int | Sequence[int | str] = "all",
     measures: str | list[str] | None = None,
     pooling: str | None = None,
@@ -86,6 +88,8 @@ def scan(
         text: File, folder, dataset id, list of strings, or "-" for standard input; None for the Python manual. For a
             model of images or sounds: a file, folder, parquet file, dataset id or list of these.
         vectors: Array, file, list of files or folder, instead of model and text.
+        queries: Queries that search the rows: vectors of the same width, or for a model the texts of queries. They add
+            the measures of queries against documents.
         layers: "all", or numbers and names of layers; negative numbers count from the end.
         measures: Names or groups of measures; None for the groups moments, tokens and sequences.
         pooling: How a text becomes one row, such as "mean"; None for one row per token.
@@ -166,6 +170,7 @@ def scan(
     )
     where = Engine(engine=engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
     options = ScanOptions(
+        queries=queries,
         measures=measures,
         sample=sample,
         seed=seed,
@@ -177,8 +182,27 @@ def scan(
     )
     selected = check_options(options, vectors=vectors is not None)
     run = None if output is None else Run(output)
-    with nullcontext() if run is None else run.reserve(resume=resume), where.open(reading) as source:
-        return scan_source(source, selected, run, options, progress)
+    with nullcontext() if run is None else run.reserve(resume=resume):
+        asked = read_queries(where, reading, options, progress)
+        with where.open(reading) as source:
+            return scan_source(source, selected, run, options, progress, asked)
+
+
+def read_queries(
+    where: Engine, reading: Input, options: ScanOptions, progress: Progress | None = None
+) -> Queries | None:
+    """Read the queries of a scan in the way of its documents, None where there are none.
+
+    Args:
+        where: Where the queries are read.
+        reading: How the documents are read.
+        options: Names the queries.
+        progress: Called with what is going on, how much is done, and of how much.
+    """
+    if options.queries is None:
+        return None
+    with where.open(reading.for_queries(options.queries)) as source:
+        return collect_queries(source, options.seed, progress or (lambda *_: None))
 
 
 def check_options(options: ScanOptions, *, vectors: bool) -> SelectedMeasures:
@@ -187,7 +211,12 @@ def check_options(options: ScanOptions, *, vectors: bool) -> SelectedMeasures:
     vectors: whether vectors are scanned, for which other measures are usual.
     """
     selected = resolve_measures(
-        options.measures, sample=options.sample, seed=options.seed, variant=options.variant, vectors=vectors
+        options.measures,
+        sample=options.sample,
+        seed=options.seed,
+        variant=options.variant,
+        vectors=vectors,
+        queries=options.queries is not None,
     )
     check_keep(options.keep)
     if not options.checkpoint_every >= 0:
@@ -203,6 +232,7 @@ def scan_source(
     run: Run | None = None,
     options: ScanOptions = _DEFAULTS,
     progress: Progress | None = None,
+    queries: Queries | None = None,
 ) -> Findings:
     """Measure a source and, with a run folder, write the run and its report.
 
@@ -212,10 +242,14 @@ def scan_source(
         run: The folder to write, with checkpoints on the way; None for none.
         options: Whether to resume, what to keep in the folder, and how often to write checkpoints.
         progress: Called with what is going on, how much is done, and of how much.
+        queries: Queries that search the rows, None where there are none.
     """
+    if queries is not None:
+        queries.check(source)
     started, report_progress = record_start(), progress or (lambda *_: None)
     source.check_names()
-    task = checkpoints.describe_task(source, describe_settings(source, selected))
+    settings = describe_settings(source, selected) | ({} if queries is None else {"queries": queries.facts})
+    task = checkpoints.describe_task(source, settings)
     collection = Collection(selected.wanted)
     if run is not None and options.resume:
         if run.finished:
@@ -225,7 +259,7 @@ def scan_source(
     save = None if run is None else lambda now: checkpoints.save_checkpoint(run.checkpoints, task, now)
     every = options.checkpoint_every
     collection = collect(source, selected, collection, save=save, every=every, progress=report_progress)
-    findings = compute_findings(collection, source, selected, report_progress)
+    findings = compute_findings(collection, source, selected, report_progress, queries)
     findings.provenance = describe_provenance(started, task["settings"], resumed) | {"engine": source.engine}
     if run is not None:
         report_progress("writing the run", 0, None)

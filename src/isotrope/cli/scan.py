@@ -63,7 +63,7 @@ def scan(
     from isotrope.cli.inputs import make_folder_name, offer_vectors, resolve_input
     from isotrope.measures import get
     from isotrope.runs.run import Run
-    from isotrope.scanner import check_options, scan_source
+    from isotrope.scanner import check_options, read_queries, scan_source
 
     gates = [gate.parse(expression) for expression in fail_on or []]
     for one in gates:
@@ -82,9 +82,10 @@ def scan(
     lock = nullcontext() if run is None else run.reserve(resume=options.resume)
     with advise_when_stopped(lambda: advise_on_run(run)), lock, offer_vectors(reading), Bar(quiet=json) as bar:
         bar("opening", 0, None)
+        queries = read_queries(where, reading, options, bar)
         with where.open(reading) as source:
             gate.check_layers(gates, source.layers)
-            findings = scan_source(source, selected, run, options, bar)
+            findings = scan_source(source, selected, run, options, bar, queries)
     if json:
         print_json(findings.to_dict())
     else:

@@ -11,10 +11,10 @@ import numpy as np
 from isotrope.errors import InputError, Undefined
 from isotrope.quantization.cells import Cells
 from isotrope.registry import Registry
-from isotrope.statistics import Image, Moments, Points, prepare_rows
+from isotrope.statistics import Image, Moments, Points, QueriedPoints, prepare_rows
 
 #: What a measure is computed from.
-Need: TypeAlias = Literal["moments", "tokens", "sequences", "spectra", "sample", "cells", "image", "layers"]
+Need: TypeAlias = Literal["moments", "tokens", "sequences", "spectra", "sample", "cells", "queries", "image", "layers"]
 
 #: What leaves a measure unchanged: a rotation or a scaling of all rows, a shift of all rows by one vector.
 Invariance: TypeAlias = Literal["rotation", "scale", "shift"]
@@ -28,6 +28,7 @@ _GROUP_OF: dict[Need, str | None] = {
     "spectra": "sequences",
     "sample": "spread",
     "cells": "quantized",
+    "queries": "search",
     "image": None,
 }
 
@@ -41,8 +42,9 @@ _BY_NEED = -1
 #: Rows below which most cells of the usual 256 hold too few of them for their counts to be told from chance.
 _ENOUGH_FOR_CELLS = 10_000
 
-#: The statistics that rows alone make.
+#: The statistics that rows alone make, and those of two sets of rows with the name of the second.
 _OF_ROWS: dict[Need, Any] = {"moments": Moments, "sample": Points}
+_OF_TWO_SETS: dict[Need, tuple[Any, str]] = {"image": (Image, "Z"), "queries": (QueriedPoints, "queries")}
 
 Bounds: TypeAlias = tuple[float, float]
 
@@ -138,7 +140,7 @@ class Measure(Record):
     """A measure: a pure function of one statistic, with its record.
 
     Call it with rows, shape (n, d), or with the statistic that it needs; where it compares rows with their image under
-    a repair, with both.
+    a repair, or documents with queries, with both.
 
     Examples:
         >>> from isotrope.measures import lsds, mean_cosine
@@ -173,11 +175,12 @@ class Measure(Record):
 
     def _statistic(self, data: Any, image: Any, parameters: Mapping[str, Any]) -> Any:
         """What the function takes, made of rows where rows were given."""
-        if (image is not None) != (self.needs == "image" and _are_rows(data)):
-            pair = f"{self.name}(X, Z)" if self.needs == "image" else f"{self.name}(X)"
-            raise InputError(f"{self.name} needs {self.needs}; call it as {pair}.")
-        if image is not None:
-            return Image.of(_array(data), _array(image))
+        two_sets, other = _OF_TWO_SETS.get(self.needs, (None, None))
+        if (image is not None) != (two_sets is not None and _are_rows(data)):
+            call = f"{self.name}(X, {other})" if other else f"{self.name}(X)"
+            raise InputError(f"{self.name} needs {self.needs}; call it as {call}.")
+        if two_sets is not None and image is not None:
+            return two_sets.of(_array(data), _array(image))
         if not _are_rows(data):
             return data
         if self.needs not in (*_OF_ROWS, "cells"):

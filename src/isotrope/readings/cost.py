@@ -32,6 +32,7 @@ _COSTS = {
     "rows": _Cost(25.0, 1.2, 0.9),
     "pairs": _Cost(12.0, 2.0, 0.2),
     "neighbours": _Cost(18.0, 1.6, 0.8),
+    "queries": _Cost(4.0, 1.0, 0.8),
     "additive": _Cost(35.0, 1.0, 0.8),
     "product": _Cost(17.0, 1.2, 0.8),
 }

@@ -22,7 +22,15 @@ from isotrope.errors import Undefined
 from isotrope.measures.record import Measure
 from isotrope.quantization.cells import Cells
 from isotrope.readings.share_intervals import widen_for_share
-from isotrope.statistics import Moments, Points, Sample, SequenceStatistics, TokenStatistics, prepare_rows
+from isotrope.statistics import (
+    Moments,
+    Points,
+    QueriedPoints,
+    Sample,
+    SequenceStatistics,
+    TokenStatistics,
+    prepare_rows,
+)
 from isotrope.statistics.usable_rows import UsableRows
 
 #: Groups that are left out in turn; below two sequences for each there is no interval.
@@ -70,7 +78,7 @@ class Interval(NamedTuple):
 NONE = Interval(math.nan, math.nan)
 
 #: Needs whose values are those of the sample alone, however many sequences there are.
-_OF_THE_SAMPLE = ("spectra", "sample", "cells")
+_OF_THE_SAMPLE = ("spectra", "sample", "cells", "queries")
 
 _KINDS: dict[str, Any] = {
     "moments": Moments,
@@ -80,16 +88,15 @@ _KINDS: dict[str, Any] = {
 
 
 class JackknifeGroups:
-    """A sample's sequences, dealt out to GROUPS groups in the order of their hash."""
+    """A sample's sequences, dealt out to GROUPS groups in the order of their hash; queries likewise."""
 
-    def __init__(self, sample: Sample, needs: Collection[str]) -> None:
-        self.sample, self.needs = sample, needs
+    def __init__(self, sample: Sample, needs: Collection[str], queries: Sample | None = None) -> None:
+        self.sample, self.needs, self.queries = sample, needs, queries
 
     @cached_property
     def _group(self) -> NDArray[np.int64]:
         """The group of each row."""
-        starts = self.sample.rows.starts()
-        return np.repeat(np.arange(len(starts)) % GROUPS, np.diff(np.append(starts, self.sample.n)))
+        return _deal_out(self.sample)
 
     @cached_property
     def _parts(self) -> dict[str, list[Any]]:
@@ -136,10 +143,21 @@ class JackknifeGroups:
         """All rows of the sample, with the group of each."""
         return Points.of(self.sample.to_usable_rows(), self._group)
 
+    @cached_property
+    def queried(self) -> QueriedPoints | None:
+        """The rows of the sample with the queries that search them."""
+        if self.queries is None:
+            return None
+        asking = Points.of(self.queries.to_usable_rows(), _deal_out(self.queries))
+        return QueriedPoints(self.points, asking)
+
     def split(self, need: str, cells: Cells | None = None) -> GroupSplit:
         """The statistic of all groups, of all but one, and of halves; cells are those of the points."""
         if need == "sample":
             return _split_points(self.points)
+        if need == "queries":
+            assert self.queried is not None
+            return _split_points(self.queried)
         if cells is not None:
             return _split_points(cells)
         if need == "spectra":  # those of all sequences are there already
@@ -187,7 +205,13 @@ def _split_parts(part: Callable[[int], Any], dominant: int | None = None) -> Gro
     return GroupSplit(total, left_out, lambda: [_sum(map(part, range(side, GROUPS, 2))) for side in (0, 1)])
 
 
-def _split_points(points: Points | Cells) -> GroupSplit:
+def _deal_out(sample: Sample) -> NDArray[np.int64]:
+    """The group of each row of a sample."""
+    starts = sample.rows.starts()
+    return np.repeat(np.arange(len(starts)) % GROUPS, np.diff(np.append(starts, sample.n)))
+
+
+def _split_points(points: Points | Cells | QueriedPoints) -> GroupSplit:
     left_out = (points.leave_out(g) for g in range(GROUPS))
     return GroupSplit(points, left_out, lambda: [points.only(points.group % 2 == side) for side in (0, 1)])
 
@@ -207,7 +231,7 @@ def compute_intervals(
     the average does not exist, there is none.
     Those of cells are given the trained codebooks: other points in the same cells.
     """
-    sample = groups.sample
+    sample = groups.queries if need == "queries" and groups.queries is not None else groups.sample
     if not measures or sample.taken < 2 * GROUPS:
         return [NONE] * len(measures)
     total, left_out, halves_of = groups.split(need, cells)

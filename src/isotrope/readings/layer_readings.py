@@ -18,7 +18,16 @@ from isotrope.quantization.cells import Cells
 from isotrope.readings.intervals import NONE, JackknifeGroups, compute_intervals
 from isotrope.readings.null import Nulls
 from isotrope.sources.vectors.source import ArraySource
-from isotrope.statistics import Moments, MomentsAndSample, Points, SequenceStatistics, Summary, TokenStatistics
+from isotrope.statistics import (
+    Moments,
+    MomentsAndSample,
+    Points,
+    QueriedPoints,
+    Sample,
+    SequenceStatistics,
+    Summary,
+    TokenStatistics,
+)
 
 #: Why a statistic is missing, where it was asked for.
 _MISSING = {
@@ -27,6 +36,7 @@ _MISSING = {
     "spectra": "these rows do not form sequences (vectors, or pooled rows)",
     "sample": "no sample of the rows was kept (--sample 0)",
     "cells": "no sample of the rows was kept (--sample 0)",
+    "queries": "there are no queries (--queries FILE)",
 }
 
 #: Why there is no interval, where few rows hold most of what is averaged.
@@ -41,17 +51,26 @@ def read(
     group: str | None,
     seed: int,
     nulls: Nulls,
+    queries: Sample | None = None,
     done: Callable[[tuple[Any, ...]], None] = lambda kind: None,
     examine: Callable[[Points], None] | None = None,
 ) -> list[Reading]:
     """The readings of one layer's statistics.
 
-    done: called with each kind of statistic that was read. examine: called with the sampled rows, whose neighbours are
-    known by then where a measure needed them.
+    Args:
+        summary: The statistics.
+        measures: What is read.
+        layer: The layer, for the readings.
+        group: The group, for the readings.
+        seed: The seed of the sample, for the readings.
+        nulls: Null values.
+        queries: Sampled queries that search the rows, None where there are none.
+        done: Called with each kind of statistic that was read.
+        examine: Called with the sampled rows, whose neighbours are known by then where a measure needed them.
     """
     kinds = dict.fromkeys(m.statistic for m in measures if m.needs != "layers")
     kept = [kind[0] for kind in kinds if getattr(summary, kind[0], None) is not None]
-    groups = None if summary.sample is None else JackknifeGroups(summary.sample, kept)
+    groups = None if summary.sample is None else JackknifeGroups(summary.sample, kept, queries)
     found: dict[tuple[str, str], Reading] = {}
     for kind in kinds:
         wanted = [m for m in measures if m.statistic == kind]
@@ -68,7 +87,7 @@ def read(
             found[m.name, m.variant] = replace(found[m.name, m.variant], low=low, high=high)
         for m in wanted:
             if math.isfinite(found[m.name, m.variant].value):
-                null = nulls.value(m, summary)
+                null = nulls.value(m, summary, queries)
                 note = _note(m, found[m.name, m.variant], summary, of)
                 if m in defined and groups is not None and math.isinf(groups.widening(m)):
                     note = "; ".join(filter(None, [note, _HEAVY_TAILS]))
@@ -87,8 +106,8 @@ def find_statistic(
     found, missing = getattr(summary, need, None), _MISSING.get(need)
     if need == "spectra" and summary.sample is not None and summary.sequences is not None:
         found = summary.sample.spectra()
-    if need == "sample" and groups is not None:
-        found = groups.points
+    if need in ("sample", "queries") and groups is not None:
+        found = groups.points if need == "sample" else groups.queried
     if need == "cells" and groups is not None:
         try:
             found = Cells.of(groups.points, seed=seed, **dict(settings))
@@ -107,10 +126,10 @@ def _read_value(m: Measure, statistic: Any, start: Reading) -> Reading:
 
 
 def _count(statistic: Any) -> int:
-    """Rows for moments, tokens and samples, sequences for the others; 0 without a statistic."""
+    """Rows for moments, tokens and samples, queries, sequences for the others; 0 without a statistic."""
     if statistic is None:
         return 0
-    if isinstance(statistic, Moments | Points | Cells):
+    if isinstance(statistic, Moments | Points | Cells | QueriedPoints):
         return statistic.n
     if isinstance(statistic, TokenStatistics):
         return int(statistic.n.sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +105,16 @@ class Input:
             raise InputError("only files of vectors can be left out; leave bad-files out.")
         modality = self.modality()
         return self._open_texts() if modality == "text" else self._open_media(modality)
+
+    def for_queries(self, queries: Any) -> Input:
+        """Queries that search the rows, read in the same way: vectors, or texts by the same model and pooling."""
+        from isotrope.sources.text.sentence_model import ENCODED
+
+        if self.vectors is not None:
+            return replace(self, vectors=queries, group_by=None, id_column=None, text_column=None)
+        if self.pooling is None and self.layers != ENCODED:
+            raise InputError("queries need one row for each text, not one for each token; add --pooling mean.")
+        return replace(self, text=queries, group_by=None, id_column=None)
 
     def modality(self) -> str:
         """What the model reads: what its class says, or where it reads several things what is given."""

@@ -7,6 +7,7 @@ from isotrope.statistics.collection import Collection, MomentsAndSample, Wanted
 from isotrope.statistics.duplicates import DuplicateGroup, Duplicates
 from isotrope.statistics.moments import Moments
 from isotrope.statistics.points import Image, Points
+from isotrope.statistics.queried_points import QueriedPoints
 from isotrope.statistics.row_lengths import KeptRows, RowLengths
 from isotrope.statistics.sample import Sample
 from isotrope.statistics.sequences import SequenceSpectra, SequenceStatistics
@@ -24,6 +25,7 @@ __all__ = [
     "Moments",
     "MomentsAndSample",
     "Points",
+    "QueriedPoints",
     "RowLengths",
     "Sample",
     "SequenceSpectra",
