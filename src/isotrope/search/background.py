@@ -87,7 +87,7 @@ class Background:
         >>> rows = np.random.default_rng(0).normal(size=(200, 8))
         >>> background = Background.of(PairCosines.of(rows / np.linalg.norm(rows, axis=1, keepdims=True)))
         >>> background.pairs, round(float(background.compute_share(0.0)), 2)
-        (19900, 0.5)
+        (19900, 0.49)
         """
         ordered = np.sort(found.cosines)
         cosines, shares = _make_curve(ordered)
@@ -119,6 +119,11 @@ class Background:
         return min(self._smallest_seen, max(self.tail.smallest_rate, self.tail.compute_rate(1.0) * 1.01))
 
     @property
+    def highest_seen(self) -> float:
+        """The highest cosine that enough of the pairs reach to read a share off them."""
+        return self._find_cosine(self._smallest_seen)
+
+    @property
     def _smallest_seen(self) -> float:
         """The smallest rate whose threshold is read off the pairs themselves."""
         return max(FEWEST_ABOVE / self.pairs, float(self.shares[0]))
@@ -134,7 +139,7 @@ class Background:
         logs = _to_logits(self.shares)
         found = _from_logits(np.interp(asked, self.cosines[::-1], logs[::-1]))
         found = np.where(asked > self.cosines[0], 0.0, np.where(asked <= self.cosines[-1], 1.0, found))
-        if not (asked > self._find_cosine(self._smallest_seen)).any() or self.tail is None:
+        if not (asked > self.highest_seen).any() or self.tail is None:
             return np.asarray(found)
         beyond = np.vectorize(self.tail.compute_rate, otypes=[float])(asked)
         return np.asarray(np.where(beyond < self._smallest_seen, beyond, found))
@@ -161,6 +166,8 @@ class Background:
     def _describe_refusal(self, asked: float) -> str:
         worth = round(float(self.effective[-1]))
         reason = f", and {self._tail[1]}" if self._tail[1] else ""
+        if self.shares[0] * self.pairs >= FEWEST_ABOVE:
+            reason = f": {self.shares[0]:.2g} of them have the cosine {self.cosines[0]:.4g}, as copies have"
         return (
             f"the false-accept rate {asked:g} is below what {self.pairs:,} random pairs of {self.rows:,} rows (worth "
             f"{worth:,} independent ones) can support{reason}; the smallest rate is {_round_up(self.smallest_rate)}: "
