@@ -35,7 +35,7 @@ class Threshold(float):
     """A cosine cut-off for a rate of false accepts: a number that knows its interval.
 
     Attributes:
-        low: Lower end of the interval: the threshold of this rate lies in it for 95 of 100 other samples of as many rows.
+        low: Lower end of the interval that holds the threshold of this rate in 95 of 100 other samples of as many rows.
         high: Upper end.
         false_accept: Share of random pairs at or above the threshold.
         method: "quantile" of the pairs, or "tail" where a generalized Pareto distribution was needed.

@@ -98,8 +98,8 @@ def calibrate(
         pairs: labelled pairs, a table with id1, id2 and label, or with sentence1, sentence2 and score for a model; or a
             list of such threes.
         qrels: relevance judgements of queries and documents, as of BEIR or TREC.
-        false_accept: share of random pairs that a threshold accepts, for one comparison; by default 1e-4, or the smallest
-            power of ten that the rows support.
+        false_accept: share of random pairs that a threshold accepts, for one comparison; by default 1e-4, or the
+            smallest power of ten that the rows support.
         precision_at: precision that a threshold must have on labelled pairs.
         recall_at: recall that a threshold must have on labelled pairs.
         documents: how many documents one query is compared with, by default all.

@@ -69,7 +69,7 @@ class Calibration:
         return _like(cosine, 100.0 * (1.0 - self.background.compute_share(cosine)))
 
     def probability(self, cosine: Any) -> Any:
-        """The probability that two texts of this cosine match, where matches are as frequent as in the labelled pairs."""
+        """The probability that two texts of this cosine match, if matches are as frequent as in the labelled pairs."""
         if self.labelled is None:
             raise InputError("a probability needs labels; calibrate with pairs, or with queries and qrels.")
         curve = self.labelled["probability"]
@@ -143,7 +143,11 @@ def _read_background(saved: Mapping[str, Any]) -> Background:
     arrays: dict[str, NDArray[np.float64]] = {name: np.array(saved[name], dtype=np.float64) for name in ARRAYS}
     sizes = {name: len(values) for name, values in arrays.items()}
     falling = all((np.diff(values) <= 0.0).all() for name, values in arrays.items() if name in ("cosines", "largest"))
-    if sizes["cosines"] != sizes["shares"] or sizes["rates"] != sizes["effective"] or not (falling and all(sizes.values())):
+    if (
+        sizes["cosines"] != sizes["shares"]
+        or sizes["rates"] != sizes["effective"]
+        or not (falling and all(sizes.values()))
+    ):
         raise ValueError("the arrays of the background do not belong together")
     return Background(pairs=int(saved["pairs"]), rows=int(saved["rows"]), seed=int(saved["seed"]), **arrays)
 

@@ -127,7 +127,7 @@ def find_rows(asked: Iterable[str], known: Mapping[str, int], what: str) -> NDAr
 
 
 def number_ids(source: Source, column: str | None, file: str | Path | None, what: str) -> dict[str, int]:
-    """The numbers of rows by id: from a column beside the vectors, from a file with one id in a line, or the numbers."""
+    """The numbers of rows by id: ids from a column, or from a file with one in a line, or the numbers themselves."""
     if file is not None:
         check_regular(Path(file))
         try:

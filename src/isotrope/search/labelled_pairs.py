@@ -38,7 +38,7 @@ def number_pairs(pairs: Sequence[LabelledPair], rows: SpaceRows, match_from: flo
 
 
 def number_judgements(qrels: str | Path, queries: SpaceRows, documents: SpaceRows, match_from: float) -> NumberedPairs:
-    """Each judged query with its ten best documents and with its judged ones; documents without a judgement are no match."""
+    """Each judged query with its ten best documents and its judged ones; without a judgement there is no match."""
     path = Path(qrels)
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}; give relevance judgements with --qrels.")

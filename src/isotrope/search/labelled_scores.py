@@ -59,8 +59,8 @@ class LabelledScores:
     Attributes:
         scores: The pairs and their cosines.
         labels: Whether each pair matches, (p,).
-        part: Whether each pair helps to choose thresholds; the others certify them. Pairs with the same first row are in
-            the same part, (p,).
+        part: Whether each pair helps to choose thresholds; the others certify them. Pairs with the same first row are
+            in the same part, (p,).
     """
 
     scores: PairCosines
@@ -176,4 +176,3 @@ def _make_curve(scores: Vector, labels: Labels) -> dict[str, list[float]]:
         "recall": (hits / int(labels.sum())).tolist(),
         "precision": (hits / accepted).tolist(),
     }
-

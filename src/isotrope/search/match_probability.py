@@ -62,7 +62,7 @@ def compute_calibration_error(probabilities: Any, labels: Labels, bins: int = BI
 
 
 def compute_crossed_error(scores: Vector, labels: Labels, part: NDArray[np.bool_]) -> float:
-    """The expected calibration error of probabilities that are fitted to one part and applied to the other, both ways."""
+    """The expected calibration error of probabilities that are fitted to one part and applied to the other."""
     predicted = np.empty(len(scores))
     for here in (part, ~part):
         predicted[here] = np.interp(scores[here], *fit_probability(scores[~here], labels[~here]))

@@ -92,7 +92,9 @@ class ParetoTail:
         best = genpareto.isf(min(1.0, part), self.shape, scale=self.scale)
         weight = 2.0 * self.effective / len(self.exceedances) / SAMPLES
         top = _compute_profile(self.exceedances, best, part)
-        limit = max(top, _compute_likelihood(self.exceedances, self.shape, self.scale)) - chi2.ppf(CONFIDENCE, 1) / weight
+        limit = (
+            max(top, _compute_likelihood(self.exceedances, self.shape, self.scale)) - chi2.ppf(CONFIDENCE, 1) / weight
+        )
 
         def compute_margin(away: float) -> float:
             return _compute_profile(self.exceedances, best + side * away, part) - limit
@@ -214,9 +216,7 @@ def _compute_fit_chance(exceedances: Vector, fit: ParetoFit, effective: float, s
     """The chance of a larger Cramér-von Mises distance, from fits to simulated exceedances."""
     size = max(_FEWEST, min(len(exceedances), round(effective)))
     distance = _compute_distance(exceedances, fit) * size / len(exceedances)
-    drawn = genpareto.rvs(
-        fit.shape, scale=fit.scale, size=(_SIMULATED, size), random_state=np.random.default_rng(seed)
-    )
+    drawn = genpareto.rvs(fit.shape, scale=fit.scale, size=(_SIMULATED, size), random_state=np.random.default_rng(seed))
     fits = map(ParetoFit, *_fit_samples(drawn))
     larger = sum(_compute_distance(sample, each) >= distance for sample, each in zip(drawn, fits, strict=True))
     return (1 + larger) / (1 + _SIMULATED)

@@ -29,7 +29,7 @@ class Separation:
 
     Attributes:
         overlap: The chance that the best unrelated document of one row scores as high as the best document of another.
-            About 0.5 where best documents are nothing but the largest of many random cosines.
+            0.5 or more where best documents are nothing but the largest of many random cosines.
         low: Lower end of its 95 % interval over rows.
         high: Upper end.
         best: Median score of the best document.

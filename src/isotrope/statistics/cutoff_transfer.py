@@ -15,7 +15,7 @@ from isotrope.statistics.points import Image
 #: Cut-offs that people use.
 CUTOFFS = (0.5, 0.6, 0.7, 0.8, 0.9)
 
-#: Pairs that are looked at where rows make more.
+#: About so many pairs are looked at where rows make more.
 PAIRS = 1_000_000
 
 #: Half the width of a 95 % interval in standard errors of a difference between two samples of the same size.
@@ -53,7 +53,7 @@ def translate(image: Image, cutoffs: Sequence[float] = CUTOFFS, *, pairs: int = 
     Args:
         image: rows in the first space and the same rows in the other, such as what a repair made of them.
         cutoffs: cosines, −1 to 1.
-        pairs: at most so many are looked at; all where there are fewer, otherwise those within random blocks of rows.
+        pairs: about so many are looked at; all where there are fewer, otherwise those within random blocks of rows.
         seed: chooses the pairs.
 
     Examples:

@@ -15,7 +15,7 @@ from isotrope.errors import InputError
 Vector = NDArray[np.float64]
 Numbers = NDArray[np.int32]
 
-#: Pairs that are looked at where rows make more.
+#: About so many pairs are looked at where rows make more.
 PAIRS = 10_000_000
 
 
@@ -118,7 +118,7 @@ def _compare_blocks(unit: NDArray[Any], pairs: int, seed: int) -> Iterator[tuple
     n = len(unit)
     size = n if n * (n - 1) // 2 <= pairs else max(2, int(1 + 2 * pairs / n))
     order = np.random.default_rng(seed).permutation(n).astype(np.int32)
-    for block in np.array_split(order, -(-n // size)):
+    for block in np.array_split(order, max(1, round(n / size))):
         low, high = (side.astype(np.int32) for side in np.triu_indices(len(block), 1))
         rows = unit[block].astype(np.float64, copy=False)
         yield (rows @ rows.T)[low, high], block[low], block[high]
@@ -128,7 +128,7 @@ def _compare_sides(
     queries: NDArray[Any], documents: NDArray[Any], pairs: int, seed: int
 ) -> Iterator[tuple[Vector, Numbers, Numbers]]:
     sizes = len(queries), len(documents)
-    count = min(max(1, -(-sizes[0] * sizes[1] // pairs)), *sizes)
+    count = min(max(1, round(sizes[0] * sizes[1] / pairs)), *sizes)
     rng = np.random.default_rng(seed)
     parts = (np.array_split(rng.permutation(size).astype(np.int32), count) for size in sizes)
     for asked, found in zip(*parts, strict=True):
