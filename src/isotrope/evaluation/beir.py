@@ -30,7 +30,7 @@ class RetrievalSet:
 
     def texts(self) -> Iterator[str]:
         """Read the documents, title before text, in the order of their ids."""
-        return (document.text for document in _read_entries(self.corpus) if document.text)
+        return (document.text for document in read_entries(self.corpus) if document.text)
 
 
 class _BeirRecord(NamedTuple):
@@ -78,15 +78,15 @@ def open_set(folder: str | Path, split: str = "test") -> RetrievalSet:
         raise InputError(f"there is no folder {str(folder)!r}; give one with corpus.jsonl, queries.jsonl and qrels.")
     corpus, queries_file = _find_file(root / "corpus.jsonl"), _find_file(root / "queries.jsonl")
     source = _find_split(root / "qrels", split)
-    judged = list(_read_judgements(source))
+    judged = list(read_judgements(source))
     has_text = _check_ids(corpus)
     _check_known(source, [(j.line, j.document) for j in judged], "documents", corpus, has_text)
     documents = [name for name, full in has_text.items() if full]
     if not documents:
         raise InputError(f"all documents of {corpus} are empty; give some with text.")
     _check_known(source, [(j.line, j.query) for j in judged], "queries", queries_file, _check_ids(queries_file))
-    judgements = _group_by_query(source, judged)
-    queries = {query.id: query.text for query in _read_entries(queries_file) if query.id in judgements}
+    judgements = group_by_query(source, judged)
+    queries = {query.id: query.text for query in read_entries(queries_file) if query.id in judgements}
     if empty := [query for query, text in queries.items() if not text]:
         raise InputError(f"{len(empty):,} queries of {queries_file} are empty (the first: {empty[0]!r}); remove them.")
     judgements = {query: judgements[query] for query in queries}
@@ -113,7 +113,7 @@ def _find_split(folder: Path, split: str) -> Path:
     raise InputError(f"there is no split {split!r} in {str(folder)!r}; {hint}.")
 
 
-def _read_entries(path: Path) -> Iterator[_BeirRecord]:
+def read_entries(path: Path) -> Iterator[_BeirRecord]:
     """Read a file of documents or queries; an error names the number of a wrong line."""
     for line, text in decode_lines(file_lines(path), str(path)):
         if not text.strip():
@@ -133,7 +133,7 @@ def _read_entries(path: Path) -> Iterator[_BeirRecord]:
 def _check_ids(path: Path) -> dict[str, bool]:
     """Check that the ids of a file are unique, and find for each whether its entry has a text."""
     found, repeated = dict[str, bool](), dict[str, int]()
-    for line, name, text in _read_entries(path):
+    for line, name, text in read_entries(path):
         if name in found:
             repeated.setdefault(name, line)
         found[name] = bool(text)
@@ -148,7 +148,7 @@ def _check_ids(path: Path) -> dict[str, bool]:
     return found
 
 
-def _read_judgements(path: Path) -> Iterator[_Judgement]:
+def read_judgements(path: Path) -> Iterator[_Judgement]:
     """Read the judgements of a file, with the numbers of their lines."""
     first = True
     for line, text in decode_lines(file_lines(path), str(path)):
@@ -193,7 +193,7 @@ def _check_known(
         )
 
 
-def _group_by_query(path: Path, judged: Sequence[_Judgement]) -> dict[str, dict[str, int]]:
+def group_by_query(path: Path, judged: Sequence[_Judgement]) -> dict[str, dict[str, int]]:
     """Group judgements by query, and check that they do not contradict each other."""
     found: dict[str, dict[str, int]] = {}
     for line, query, document, relevance in judged:

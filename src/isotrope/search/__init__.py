@@ -1,0 +1,1 @@
+"""Search with vectors: calibrated cut-offs for cosines."""
