@@ -127,7 +127,8 @@ def print_heading(out: Console, scores: Sequence[Any], what: str, own: str) -> N
         own: What the set's own texts are.
     """
     first = scores[0]
-    out.print(f"{first.model}, layers {first.layers}, pooling {first.pooling}", style="bold")
+    space = "vectors" if first.layers is None else f"layers {first.layers}, pooling {first.pooling}"
+    out.print(f"{first.model}, {space}", style="bold")
     out.print(f"{what}{describe_fit_texts((score.fitted_on for score in scores), own)}.", style="dim")
 
 
