@@ -35,6 +35,7 @@ _HOME = {
     "before_after": "repairs.effects.before_after",
     "build": "advice.build",
     "evaluate_glue": "finetuning.glue",
+    "evaluate_index": "search.index_fidelity",
     "evaluate_retrieval": "evaluation.retrieval",
     "evaluate_sts": "evaluation.sts",
     "load_repair": "repairs",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isotrope.evaluation.metrics import Mean, Vector
 from isotrope.evaluation.ranking import DEPTH, NOTHING, Ranking, score_rankings, search
@@ -48,10 +49,15 @@ class JudgedRows:
 
     def search(self, treatment: Treatment) -> Ranking:
         """Find the nearest documents of each query after a treatment of all rows."""
-        number = {name: i for i, name in enumerate(self.documents)} if self.same_ids else {}
-        own = np.array([number.get(query, NOTHING) for query in self.judgements])
         with np.errstate(over="ignore", invalid="ignore"):  # rows that are not finite; the notes count them
-            return search(treatment(self.queries), map(treatment, self.blocks()), self.documents, DEPTH, own)
+            return search(
+                treatment(self.queries), map(treatment, self.blocks()), self.documents, DEPTH, self.find_own()
+            )
+
+    def find_own(self) -> NDArray[np.int64]:
+        """For each query the number of the document that it must not find, or NOTHING, (n,)."""
+        number = {name: i for i, name in enumerate(self.documents)} if self.same_ids else {}
+        return np.array([number.get(query, NOTHING) for query in self.judgements], dtype=np.int64)
 
     def number_judgements(self) -> list[dict[int, int]]:
         """The relevance of documents for each query, by the documents' numbers."""
