@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from isotrope.evaluation.result import Evaluation, PointDifference
@@ -49,29 +49,34 @@ class IndexScore:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The cheapest setting that keeps the wanted recall."""
+    """The cheapest setting that keeps the wanted recall; the fields are those of `IndexScore`."""
 
     repair: str
     setting: str
     recall: float
     low: float
+    recall_of_raw: float
     bytes: float
     rescoring_bytes: float
     speed: float
 
     @property
     def words(self) -> str:
-        """The recommendation as a sentence."""
-        first = "" if self.repair == RAW else f" after {self.repair}"
+        """The recommendation in words, without a full stop."""
         disk = f" in memory and {self.rescoring_bytes:,.0f} on disk" if self.rescoring_bytes else ""
-        return (
-            f"{self.setting}{first}: {self.bytes:,.0f} bytes per vector{disk}, recall {self.recall:.3f} "
+        words = (
+            f"{self.setting}: {self.bytes:,.0f} bytes per vector{disk}, recall {self.recall:.3f} "
             f"(at least {self.low:.3f}), {self.speed:.1f} times the speed of exact search"
         )
+        if self.repair == RAW:
+            return words
+        return f"{words}; it finds {self.recall_of_raw:.3f} of the neighbours that the vectors have without the repair"
 
 
 def recommend(scores: Iterable[IndexScore], wanted: float) -> Recommendation | None:
-    """Recommend the setting with the fewest bytes, then the fastest, whose recall is surely as high as wanted.
+    """Recommend the setting with the fewest bytes whose recall is surely as high as wanted.
+
+    Among settings with the same bytes, one without a repair comes first, then the fastest.
 
     Args:
         scores: The settings. Exact search is no candidate: it is what they are measured by.
@@ -83,10 +88,8 @@ def recommend(scores: Iterable[IndexScore], wanted: float) -> Recommendation | N
     good = [score for score in scores if score.family != EXACT and score.low >= wanted]
     if not good:
         return None
-    best = min(good, key=lambda score: (score.bytes, -score.speed))
-    return Recommendation(
-        best.repair, best.setting, best.recall, best.low, best.bytes, best.rescoring_bytes, best.speed
-    )
+    best = min(good, key=lambda score: (score.bytes, score.repair != RAW, -score.speed))
+    return Recommendation(**{f.name: getattr(best, f.name) for f in fields(Recommendation)})
 
 
 @dataclass(frozen=True)

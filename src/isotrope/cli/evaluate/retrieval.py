@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isotrope.cli.evaluate.result import (
+    VECTORS,
+    DocumentIds,
+    IdColumn,
+    QueryIds,
     RepairNames,
     ResamplingSeed,
     ResultFile,
+    VectorColumn,
     describe_change,
     format_interval,
     format_score,
@@ -24,9 +29,6 @@ from isotrope.cli.tables import Column, print_table
 
 if TYPE_CHECKING:
     from isotrope.evaluation.result import RetrievalEvaluation
-
-#: The heading that options on vectors stand under.
-_VECTORS = "Vectors instead of texts"
 
 #: Columns of the table: score and heading.
 _COLUMNS = (
@@ -50,36 +52,19 @@ def retrieval(
     ] = None,
     documents: Annotated[
         str | None,
-        typer.Option(help="Vectors of documents, in place of --data.", rich_help_panel=_VECTORS, show_default=False),
+        typer.Option(help="Vectors of documents, in place of --data.", rich_help_panel=VECTORS, show_default=False),
     ] = None,
     queries: Annotated[
-        str | None, typer.Option(help="Vectors of queries.", rich_help_panel=_VECTORS, show_default=False)
+        str | None, typer.Option(help="Vectors of queries.", rich_help_panel=VECTORS, show_default=False)
     ] = None,
     qrels: Annotated[
         Path | None,
-        typer.Option(help="Judgements, as of BEIR or TREC.", rich_help_panel=_VECTORS, show_default=False),
+        typer.Option(help="Judgements, as of BEIR or TREC.", rich_help_panel=VECTORS, show_default=False),
     ] = None,
-    column: Annotated[
-        str | None,
-        typer.Option(
-            help="Column or array of vectors, where there are several.", rich_help_panel=_VECTORS, show_default=False
-        ),
-    ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option(help="Column of ids.", rich_help_panel=_VECTORS, show_default="_id or id, or row numbers"),
-    ] = None,
-    document_ids: Annotated[
-        Path | None,
-        typer.Option(
-            help="File of ids, one for each row: lines, or jsonl with _id.",
-            rich_help_panel=_VECTORS,
-            show_default=False,
-        ),
-    ] = None,
-    query_ids: Annotated[
-        Path | None, typer.Option(help="The same for queries.", rich_help_panel=_VECTORS, show_default=False)
-    ] = None,
+    column: VectorColumn = None,
+    id_column: IdColumn = None,
+    document_ids: DocumentIds = None,
+    query_ids: QueryIds = None,
     split: Annotated[str, typer.Option(help="Which judgements: the name of a file in qrels.")] = "test",
     repair: RepairNames = "none",
     fit_text: Annotated[
