@@ -17,7 +17,7 @@ from isotrope.cli.evaluate.result import (
     format_points,
     run_evaluation,
 )
-from isotrope.cli.options import Json
+from isotrope.cli.options import Json, derive_options
 from isotrope.cli.output import console
 from isotrope.cli.tables import Column, print_table
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from isotrope.search.index_result import IndexEvaluation, IndexScore
 
 
+@derive_options
 def index(
     vectors: Annotated[str, typer.Argument(help="Vectors of documents: a file, a folder or a store.")],
     queries: Annotated[
