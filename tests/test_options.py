@@ -102,6 +102,7 @@ def test_functions_share_the_defaults_of_options(name: str) -> None:
         ("build", isotrope.build, {"model", "text"}),  # which the command requires
         ("evaluate sts", isotrope.evaluate_sts, {"sets"}),
         ("evaluate retrieval", isotrope.evaluate_retrieval, set()),
+        ("evaluate index", isotrope.evaluate_index, set()),
         ("evaluate glue", isotrope.evaluate_glue, {"methods"}),  # a list in Python, one text in a command
     ],
 )

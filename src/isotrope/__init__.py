@@ -37,6 +37,7 @@ _HOME = {
     "build": "advice.build",
     "calibrate": "search.calibrate",
     "evaluate_glue": "finetuning.glue",
+    "evaluate_index": "search.index_fidelity",
     "evaluate_retrieval": "evaluation.retrieval",
     "evaluate_sts": "evaluation.sts",
     "load_repair": "repairs",

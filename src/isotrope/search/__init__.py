@@ -1,1 +1,1 @@
-"""Search with vectors: calibrated cut-offs for cosines."""
+"""For people who search with vectors: calibrated cut-offs and the fidelity of an index."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.errors import InputError
-from isotrope.evaluation.beir import group_by_query, read_judgements
+from isotrope.evaluation.judgements import group_by_query, read_judgements
 from isotrope.evaluation.ranking import NOTHING, search
 from isotrope.search.label_files import LabelledPair, decide_matches, find_rows
 from isotrope.search.space_rows import SpaceRows

@@ -30,6 +30,29 @@ ResultFile: TypeAlias = Annotated[
     Path | None, typer.Option("--output", "-o", help="File to write, .json or .csv.", show_default=False)
 ]
 
+#: The heading that options on vectors stand under.
+VECTORS = "Vectors and ids"
+
+VectorColumn: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help="Column or array of vectors, where there are several.", rich_help_panel=VECTORS, show_default=False
+    ),
+]
+IdColumn: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Column of ids.", rich_help_panel=VECTORS, show_default="_id or id, else row numbers"),
+]
+DocumentIds: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        help="File with an id for each row: lines, or jsonl with _id.", rich_help_panel=VECTORS, show_default=False
+    ),
+]
+QueryIds: TypeAlias = Annotated[
+    Path | None, typer.Option(help="The same for queries.", rich_help_panel=VECTORS, show_default=False)
+]
+
 
 def make_evaluation_options(*, layers: Mapping[str, Any], pooling: str) -> OptionGroup:
     """Make the options on the space of an evaluation, where each text has one row.
@@ -127,7 +150,8 @@ def print_heading(out: Console, scores: Sequence[Any], what: str, own: str) -> N
         own: What the set's own texts are.
     """
     first = scores[0]
-    out.print(f"{first.model}, layers {first.layers}, pooling {first.pooling}", style="bold")
+    space = "vectors" if first.layers is None else f"layers {first.layers}, pooling {first.pooling}"
+    out.print(f"{first.model}, {space}", style="bold")
     out.print(f"{what}{describe_fit_texts((score.fitted_on for score in scores), own)}.", style="dim")
 
 
