@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from isotrope.pipeline import (
 )
 from isotrope.runs import checkpoints
 from isotrope.runs.retention import check_keep, select_statistics
-from isotrope.runs.run import Run
+from isotrope.runs.run import VECTORS, Run
 from isotrope.runs.saved_statistics import SavedStatistics
 from isotrope.sources.input import Input
 from isotrope.sources.source import Source
@@ -41,6 +42,9 @@ _DEFAULTS = ScanOptions()
 def scan(
     *,
     model: str | Path | Loaded | None = None,
+    endpoint: str | None = None,
+    concurrency: int = 4,
+    keep_vectors: str | Path | None = None,
     text: str | Path | Sequence[Any] | None = None,
     vectors: Any = None,
     layers: str | int | Sequence[int | str] = "all",
@@ -80,7 +84,13 @@ def scan(
     """Measure every layer of a model over a text, or existing vectors, in one pass.
 
     Args:
-        model: Hub id, folder, GGUF or ONNX file; None for the embedded default.
+        model: Hub id, folder, GGUF or ONNX file; None for the embedded default. With an endpoint, the name by which the
+            server knows it.
+        endpoint: URL of an OpenAI-compatible server, such as "http://localhost:8000/v1"; each text is one row. The key
+            is read from the environment variable ISOTROPE_API_KEY, or else OPENAI_API_KEY.
+        concurrency: Requests to an endpoint at a time.
+        keep_vectors: Folder in which the vectors that an endpoint has answered are kept, so that no text is sent
+            twice; by default in the run folder.
         text: File, folder, dataset id, list of strings, or "-" for standard input; None for the Python manual. For a
             model of images or sounds: a file, folder, parquet file, dataset id or list of these.
         vectors: Array, file, list of files or folder, instead of model and text.
@@ -133,6 +143,9 @@ def scan(
     """
     reading = Input(
         model=model,
+        endpoint=endpoint,
+        concurrency=concurrency,
+        keep_vectors=keep_vectors,
         text=text,
         vectors=vectors,
         layers=layers,
@@ -170,8 +183,16 @@ def scan(
     )
     selected = check_options(options)
     run = None if output is None else Run(output)
+    reading = keep_vectors_in_run(reading, run)
     with nullcontext() if run is None else run.reserve(resume=resume), where.open(reading) as source:
         return scan_source(source, selected, run, options, progress)
+
+
+def keep_vectors_in_run(reading: Input, run: Run | None) -> Input:
+    """Let the vectors of an endpoint be kept in the run folder, unless another folder is named."""
+    if reading.endpoint is None or reading.keep_vectors is not None or run is None:
+        return reading
+    return replace(reading, keep_vectors=run.folder / VECTORS, run_folder=run.folder)
 
 
 def check_options(options: ScanOptions) -> SelectedMeasures:

@@ -42,6 +42,9 @@ def evaluate_retrieval(
     *,
     data: str | Path,
     model: str | Path | None = None,
+    endpoint: str | None = None,
+    concurrency: int = 4,
+    keep_vectors: str | Path | None = None,
     split: str = "test",
     repairs: Sequence[str | Path | Repair] = (),
     fit_text: str | Path | Sequence[str] = OWN,
@@ -72,6 +75,7 @@ def evaluate_retrieval(
     Args:
         data: folder of the set, see `isotrope.evaluation.beir.open_set`.
         model: hub id, folder or GGUF file; None for the embedded default.
+        endpoint, concurrency, keep_vectors: as for `isotrope.scan`.
         split: split of the judgements.
         repairs: names with settings, folders of saved repairs, or repairs, see `isotrope.evaluation.treatments`.
         fit_text: text to fit repairs on, as for a scan; "own" for the documents, without the judgements.
@@ -100,6 +104,9 @@ def evaluate_retrieval(
     where = Engine(engine=engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
     reading = Input(
         model=model,
+        endpoint=endpoint,
+        concurrency=concurrency,
+        keep_vectors=keep_vectors,
         revision=revision,
         gguf_file=gguf_file,
         trust_remote_code=trust_remote_code,
