@@ -7,8 +7,9 @@ import random
 import ssl
 import threading
 import time
+from email.message import Message
 from email.utils import parsedate_to_datetime
-from http.client import HTTPException, HTTPMessage
+from http.client import HTTPException
 from typing import Any, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
@@ -102,12 +103,12 @@ class EndpointClient:
         except IsotropeError as error:
             return Fetched(found, error)
         first = next(text for number, text in enumerate(texts) if number not in found)
-        error = InputError(
+        missing = InputError(
             f"{self.name} gave no vector, or one with NaN or infinity, for {len(texts) - len(found):,} of "
             f"{len(texts):,} texts in {ASKS} answers, first for {self._clean(first, 60)!r}; leave such texts out, or "
             "check the server."
         )
-        return Fetched(found, error)
+        return Fetched(found, missing)
 
     def _parse(self, document: Any, count: int) -> dict[int, Vector]:
         try:
@@ -213,10 +214,10 @@ def compute_wait(number: int) -> float:
     return min(_FIRST_WAIT * 2.0 ** (number - 1), _LONGEST_WAIT) * random.uniform(0.5, 1.0)
 
 
-def parse_retry_after(headers: HTTPMessage) -> float | None:
+def parse_retry_after(headers: Message) -> float | None:
     """Parse the header Retry-After, seconds or a date; None where there is none that can be read.
 
-    >>> headers = HTTPMessage()
+    >>> headers = Message()
     >>> headers["Retry-After"] = "2.5"
     >>> parse_retry_after(headers)
     2.5

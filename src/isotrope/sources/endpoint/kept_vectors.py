@@ -73,7 +73,8 @@ class KeptVectors:
         if not self._places:
             write_text(self._files / "endpoint.json", json.dumps(self._facts))
         path = self._files / f"{hashlib.sha256(b''.join(keys)).hexdigest()[:32]}.safetensors"
-        arrays = {"keys": np.frombuffer(b"".join(keys), np.uint8).reshape(-1, _KEY_BYTES), "rows": rows}
+        arrays: dict[str, NDArray[Any]] = {"keys": np.frombuffer(b"".join(keys), np.uint8).reshape(-1, _KEY_BYTES)}
+        arrays["rows"] = rows
         write_arrays(path, {**arrays, "sha256": _compute_checksum(arrays)})
         self._add_places(list(keys), path)
 
@@ -118,7 +119,7 @@ def _read_keys(path: Path) -> tuple[list[bytes], int]:
                 keys, shape = file.get_tensor("keys"), file.get_slice("rows").get_shape()
         except SafetensorError as error:
             raise _damage_error(path) from error
-    if keys.dtype != np.uint8 or keys.shape != (shape[0], _KEY_BYTES) or len(shape) != 2:
+    if keys.dtype != np.uint8 or len(shape) != 2 or keys.shape != (shape[0], _KEY_BYTES):
         raise _damage_error(path)
     return [key.tobytes() for key in keys], int(shape[1])
 
