@@ -117,7 +117,9 @@ class EmbeddingServer:
             with suppress(OSError):
                 handler.connection.shutdown(socket.SHUT_RDWR)
             return
-        items = [{"object": "embedding", "index": i, "embedding": _plain(self.vector_of(t))} for i, t in enumerate(texts)]
+        items = [
+            {"object": "embedding", "index": i, "embedding": _plain(self.vector_of(t))} for i, t in enumerate(texts)
+        ]
         document: Any = {"object": "list", "data": items, "model": "small"}
         document = fault.change(document) if fault.change else document
         body = json.dumps(document).encode() if fault.body is None else fault.body

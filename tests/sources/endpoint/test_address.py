@@ -24,7 +24,8 @@ def test_the_rule_for_urls(given: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["localhost:8000", "ftp://host/v1", "file:///etc/passwd", "http://", "http://h:port/v1", "http://h/a b", ""]
+    "given",
+    ["localhost:8000", "ftp://host/v1", "file:///etc/passwd", "http://", "http://h:port/v1", "http://h/a b", ""],
 )
 def test_what_is_no_http_url_is_one_sentence(given: str) -> None:
     with pytest.raises(InputError, match="begins with http:// or https://"):

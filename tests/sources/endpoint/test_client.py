@@ -119,7 +119,9 @@ class TestTriedAgain:
         assert "cannot be reached" in said
         assert waits == []
 
-    def test_a_server_that_was_there_is_tried_again(self, embedding_server: EmbeddingServer, waits: list[float]) -> None:
+    def test_a_server_that_was_there_is_tried_again(
+        self, embedding_server: EmbeddingServer, waits: list[float]
+    ) -> None:
         asked = EndpointClient(embedding_server.url, "small")
         check_vectors(asked.fetch(TEXTS, threading.Event()))
         embedding_server.stop()
@@ -161,7 +163,9 @@ class TestRefused:
         assert "x" * 201 not in said
         assert (len(embedding_server.received), waits) == (1, [])
 
-    @pytest.mark.parametrize(("status", "words"), [(401, "ISOTROPE_API_KEY"), (404, "check the URL"), (413, "batch-size")])
+    @pytest.mark.parametrize(
+        ("status", "words"), [(401, "ISOTROPE_API_KEY"), (404, "check the URL"), (413, "batch-size")]
+    )
     def test_what_to_do(self, embedding_server: EmbeddingServer, status: int, words: str) -> None:
         embedding_server.fail_first(Fault(status, b"{}"))
         assert words in explain(fetch(embedding_server))

@@ -190,8 +190,8 @@ class EndpointClient:
         if isinstance(reason, TimeoutError):
             advice = ", perhaps because --batch-size is too large" if reached else ""
             return Unavailable(f"nothing within {TIMEOUT:g} seconds{advice}", reached=reached)
-        text = self._clean(describe_error(reason) if isinstance(reason, BaseException) else str(reason), _SHOWN)
-        return Unavailable(text, reached=reached)
+        said = getattr(reason, "strerror", None) or (describe_error(error) if reason is error else str(reason))
+        return Unavailable(self._clean(said, _SHOWN), reached=reached)
 
     def _quote(self, message: str) -> str:
         shown = self._clean(message, _SHOWN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -50,6 +51,7 @@ class KeptVectors:
         self._files = Path(self._temporary.name if self._temporary else str(folder)).absolute() / name
         self._places: dict[bytes, tuple[Path, int]] = {}
         self.width: int | None = None
+        self._adding = threading.Lock()
         self._read_file = lru_cache(_FILES_IN_MEMORY)(_read_vectors)
         for path in sorted(self._files.glob("*.safetensors")):
             keys, width = _read_keys(path)
@@ -68,10 +70,14 @@ class KeptVectors:
             check_writable(self._files)
 
     def add(self, keys: Sequence[bytes], rows: NDArray[np.float32]) -> None:
-        """Write the vectors (n, d) of texts, by their hashes; they are on the disk when this returns."""
-        self._check_width(rows.shape[1], "those of the latest answer")
-        if not self._places:
-            write_text(self._files / "endpoint.json", json.dumps(self._facts))
+        """Write the vectors (n, d) of texts, by their hashes; they are on the disk when this returns.
+
+        Several threads may add, while one reads.
+        """
+        with self._adding:
+            self._check_width(rows.shape[1], "those of the latest answer")
+            if not self._places:
+                write_text(self._files / "endpoint.json", json.dumps(self._facts))
         path = self._files / f"{hashlib.sha256(b''.join(keys)).hexdigest()[:32]}.safetensors"
         arrays: dict[str, NDArray[Any]] = {"keys": np.frombuffer(b"".join(keys), np.uint8).reshape(-1, _KEY_BYTES)}
         arrays["rows"] = rows
