@@ -216,9 +216,12 @@ class Input:
         from isotrope.sources.text.sentence_model import ENCODED, load_pipeline
 
         if self.endpoint is not None:
-            from isotrope.sources.endpoint.source import Endpoint
+            from isotrope.sources.endpoint.source import open_endpoint
 
-            return Loaded(Endpoint.open(self), None, self.model)
+            kept = {"folder": self.keep_vectors, "run_folder": self.run_folder}
+            return Loaded(
+                open_endpoint(self.endpoint, self.model, concurrency=self.concurrency, **kept), None, self.model
+            )
         if self.layers == ENCODED:
             return load_pipeline(
                 self.model,

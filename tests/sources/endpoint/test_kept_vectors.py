@@ -55,6 +55,11 @@ def test_without_a_folder_nothing_stays() -> None:
     assert len(KeptVectors(None, URL, "small")) == 0
 
 
+def read_all(folder: Path) -> None:
+    kept = KeptVectors(folder, URL, "small")
+    kept.read_rows(list(kept._places))
+
+
 @pytest.mark.parametrize("place", [-1, 700, 200, 4])
 def test_a_byte_that_flips_is_noticed(tmp_path: Path, place: int) -> None:
     keys, rows = KEYS * 20, np.tile(ROWS, (20, 1))
@@ -64,8 +69,7 @@ def test_a_byte_that_flips_is_noticed(tmp_path: Path, place: int) -> None:
     data[place] ^= 1
     path.write_bytes(data)
     with pytest.raises(StoreError, match="damaged"):
-        again = KeptVectors(tmp_path, URL, "small")
-        again.read_rows(list(again._places))
+        read_all(tmp_path)
     path.unlink()
     assert len(KeptVectors(tmp_path, URL, "small")) == 0
 

@@ -148,7 +148,7 @@ class EndpointClient:
             with self._opener.open(request, timeout=TIMEOUT) as answer:
                 text: bytes = answer.read()
         except HTTPError as error:
-            raise self._explain_status(error) from None
+            raise self._explain_status(error, texts) from None
         except (OSError, HTTPException) as error:
             raise self._explain_failure(error) from None
         try:
@@ -159,7 +159,7 @@ class EndpointClient:
             quote = self._quote(text[:_REFUSAL_BYTES].decode("utf-8", "replace"))
             raise InputError(f"{self.name} cannot be used: its answer is not JSON{quote}; check the URL.") from None
 
-    def _explain_status(self, error: HTTPError) -> Exception:
+    def _explain_status(self, error: HTTPError, texts: list[str]) -> Exception:
         """What an answer with an error status means: to try again, or a sentence."""
         with error:
             try:
@@ -177,7 +177,9 @@ class EndpointClient:
         elif error.code in (404, 405):
             advice = "check the URL and the name of the model"
         else:
-            advice = "check the model and the length of the texts, or try a smaller --batch-size"
+            longest = max(map(len, texts))
+            advice = f"its {len(texts):,} texts have up to {longest:,} characters; try a smaller --batch-size"
+            advice += ", or shorter texts"
         return InputError(f"{self.name} refused a request (HTTP {error.code}{said}); {advice}.")
 
     def _explain_failure(self, error: Exception) -> Exception:

@@ -36,7 +36,8 @@ class RequestEstimate:
 
 def estimate_requests(reading: Input) -> RequestEstimate:
     """Count the texts and requests that a reading by an endpoint takes; nothing is sent."""
-    corpus, endpoint, batch_size = reading.open_corpus(), Endpoint.open(reading), reading.batch_size or BATCH_SIZE
+    corpus, batch_size = reading.open_corpus(), reading.batch_size or BATCH_SIZE
+    endpoint: Endpoint = reading.load().model
     seen: set[bytes] = set()
     texts = kept = sent = characters = 0
     for text in corpus:

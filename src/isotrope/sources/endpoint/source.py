@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from isotrope.sources.corpora.corpus import Corpus, Text
 from isotrope.sources.endpoint.client import EndpointClient
 from isotrope.sources.endpoint.kept_vectors import KeptVectors, hash_text
 from isotrope.sources.endpoint.requests import VectorRequests
-from isotrope.sources.input import Input
 from isotrope.sources.source import Source
 from isotrope.sources.text.sentence_model import ENCODED
 
@@ -36,17 +36,27 @@ class Endpoint:
     kept: KeptVectors
     concurrency: int = 4
 
-    @classmethod
-    def open(cls, reading: Input) -> Endpoint:
-        """Open the endpoint of a reading; nothing is sent."""
-        client = EndpointClient(reading.endpoint or "", reading.model)
-        kept = KeptVectors(reading.keep_vectors, client.url, client.model, reading.run_folder)
-        kept.prepare()
-        return cls(client, kept, reading.concurrency)
-
     def open_requests(self, batch_size: int) -> VectorRequests:
         """Open requests of so many texts."""
         return VectorRequests(self.client, self.kept, batch_size, self.concurrency)
+
+
+def open_endpoint(
+    url: str, model: str, *, concurrency: int, folder: str | Path | None, run_folder: Path | None = None
+) -> Endpoint:
+    """Open an endpoint; nothing is sent.
+
+    Args:
+        url: See `address.resolve_address`.
+        model: The name of the model.
+        concurrency: Requests at a time.
+        folder: Where vectors are kept, None for the time of one command.
+        run_folder: The run folder that this folder is in, if it is in one.
+    """
+    client = EndpointClient(url, model)
+    kept = KeptVectors(folder, client.url, model, run_folder)
+    kept.prepare()
+    return Endpoint(client, kept, concurrency)
 
 
 class EndpointSource(Source):
