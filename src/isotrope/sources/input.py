@@ -218,10 +218,8 @@ class Input:
         if self.endpoint is not None:
             from isotrope.sources.endpoint.source import open_endpoint
 
-            kept = {"folder": self.keep_vectors, "run_folder": self.run_folder}
-            return Loaded(
-                open_endpoint(self.endpoint, self.model, concurrency=self.concurrency, **kept), None, self.model
-            )
+            kept = self.keep_vectors, self.run_folder
+            return Loaded(open_endpoint(self.endpoint, self.model, self.concurrency, *kept), None, self.model)
         if self.layers == ENCODED:
             return load_pipeline(
                 self.model,

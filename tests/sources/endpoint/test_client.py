@@ -164,7 +164,7 @@ class TestRefused:
         assert (len(embedding_server.received), waits) == (1, [])
 
     @pytest.mark.parametrize(
-        ("status", "words"), [(401, "ISOTROPE_API_KEY"), (404, "check the URL"), (413, "batch-size")]
+        ("status", "words"), [(401, "ISOTROPE_API_KEY"), (404, "check the URL"), (413, "up to 7 characters")]
     )
     def test_what_to_do(self, embedding_server: EmbeddingServer, status: int, words: str) -> None:
         embedding_server.fail_first(Fault(status, b"{}"))

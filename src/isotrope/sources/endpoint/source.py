@@ -42,7 +42,7 @@ class Endpoint:
 
 
 def open_endpoint(
-    url: str, model: str, *, concurrency: int, folder: str | Path | None, run_folder: Path | None = None
+    url: str, model: str, concurrency: int, folder: str | Path | None, run_folder: Path | None
 ) -> Endpoint:
     """Open an endpoint; nothing is sent.
 
