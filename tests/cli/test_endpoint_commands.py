@@ -273,3 +273,13 @@ class TestKey:
         assert {"findings.json", "report.html", "advice.json"} <= {path.name for path in files}
         assert [path for path in files if KEY.encode() in path.read_bytes()] == []
         assert not [name for name in os.listdir(tmp_path) if KEY in name]
+
+    def test_a_secret_in_the_url_is_sent_and_not_shown(
+        self, isotrope: Command, embedding_server: EmbeddingServer, text: Path, tmp_path: Path
+    ) -> None:
+        url = f"{embedding_server.url}?api_key={KEY}"
+        result = isotrope("scan", text, "--endpoint", url, "--model", "small", "-o", "run", "--measures", "mean_cosine")
+        assert result.code == 0
+        assert embedding_server.received[0].path == f"/v1/embeddings?api_key={KEY}"
+        assert KEY not in result.out + result.err
+        assert [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []

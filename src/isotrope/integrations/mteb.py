@@ -18,6 +18,7 @@ from isotrope.integrations.sentence_transformers import insert_repair
 from isotrope.repairs import Repair, load_repair
 from isotrope.sources.input import Input
 from isotrope.sources.text.encoder import Encoder
+from isotrope.storage.redaction import mask_facts
 
 try:
     from mteb.models import ModelMeta, SentenceTransformerEncoderWrapper
@@ -100,7 +101,7 @@ class ReadingEncoder(AbsEncoder):  # type: ignore[misc]  # mteb's types are not 
                 "n_parameters": sum(p.numel() for p in loaded.model.parameters()) if here else None,
                 "similarity_fn_name": ScoringFunction.COSINE,
             }
-            | _describe_experiment(repair, prompts, **how)
+            | _describe_experiment(repair, prompts, **mask_facts(how))
         )
 
     def encode(
