@@ -159,7 +159,8 @@ def test_a_command_gets_instances_and_keywords() -> None:
 
 
 def test_only_declared_fields_are_options() -> None:
-    assert {"token_weights", "in_order", "seed"} == {f.name for f in fields(Input)} - list_options(Input).keys()
+    undeclared = {f.name for f in fields(Input)} - list_options(Input).keys()
+    assert undeclared == {"token_weights", "in_order", "seed", "run_folder"}
     assert option(3, "Help.").default == 3
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from isotrope.pipeline import (
 from isotrope.readings.queries import Queries, collect_queries
 from isotrope.runs import checkpoints
 from isotrope.runs.retention import check_keep, select_statistics
-from isotrope.runs.run import Run
+from isotrope.runs.run import VECTORS, Run
 from isotrope.runs.saved_statistics import SavedStatistics
 from isotrope.sources.input import Input
 from isotrope.sources.source import Source
@@ -42,6 +43,9 @@ _DEFAULTS = ScanOptions()
 def scan(
     *,
     model: str | Path | Loaded | None = None,
+    endpoint: str | None = None,
+    concurrency: int = 4,
+    keep_vectors: str | Path | None = None,
     text: str | Path | Sequence[Any] | None = None,
     vectors: Any = None,
     queries: Any = None,
@@ -84,7 +88,13 @@ def scan(
     """Measure every layer of a model over a text, or existing vectors, in one pass.
 
     Args:
-        model: Hub id, folder, GGUF or ONNX file; None for the embedded default.
+        model: Hub id, folder, GGUF or ONNX file; None for the embedded default. With an endpoint, the name by which the
+            server knows it.
+        endpoint: URL of an OpenAI-compatible server, such as "http://localhost:8000/v1"; each text is one row. The key
+            is read from the environment variable ISOTROPE_API_KEY, or else OPENAI_API_KEY.
+        concurrency: Requests to an endpoint at a time.
+        keep_vectors: Folder in which the vectors that an endpoint has answered are kept, so that no text is sent
+            twice; by default in the run folder.
         text: File, folder, dataset id, list of strings, or "-" for standard input; None for the Python manual. For a
             model of images or sounds: a file, folder, parquet file, dataset id or list of these.
         vectors: Array, file, list of files or folder, instead of model and text.
@@ -142,6 +152,9 @@ def scan(
     """
     reading = Input(
         model=model,
+        endpoint=endpoint,
+        concurrency=concurrency,
+        keep_vectors=keep_vectors,
         text=text,
         vectors=vectors,
         layers=layers,
@@ -180,12 +193,20 @@ def scan(
         checkpoint_every=checkpoint_every,
         variant=variant,
     )
-    selected = check_options(options, vectors=vectors is not None)
+    selected = check_options(options, vectors=reading.gives_vectors)
     run = None if output is None else Run(output)
+    reading = keep_vectors_in_run(reading, run)
     with nullcontext() if run is None else run.reserve(resume=resume):
         asked = read_queries(where, reading, options, progress)
         with where.open(reading) as source:
             return scan_source(source, selected, run, options, progress, asked)
+
+
+def keep_vectors_in_run(reading: Input, run: Run | None) -> Input:
+    """Let the vectors of an endpoint be kept in the run folder, unless another folder is named."""
+    if reading.endpoint is None or reading.keep_vectors is not None or run is None:
+        return reading
+    return replace(reading, keep_vectors=run.folder / VECTORS, run_folder=run.folder)
 
 
 def read_queries(

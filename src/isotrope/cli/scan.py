@@ -14,7 +14,7 @@ import isotrope.gate as gate
 from isotrope.cli.options import ENGINE, OptionGroup, derive_options, name_new_folder
 from isotrope.cli.output import echo, print_json
 from isotrope.cli.progress import Bar, advise_on_run, advise_when_stopped
-from isotrope.cli.terminal import show_findings, show_plan
+from isotrope.cli.terminal import show_findings, show_plan, show_requests
 from isotrope.engines.engine import Engine
 from isotrope.options import ScanOptions
 from isotrope.sources.input import Input
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _RUN = "Run"
 
 #: Options on how an input is read, which the next command needs too.
-_READING = ("revision", "gguf_file", "column", "split")
+_READING = ("endpoint", "keep_vectors", "revision", "gguf_file", "column", "split")
 
 #: A gate for a space that is sound today.
 _WATCH = "mean_cosine > 0.5"
@@ -63,13 +63,13 @@ def scan(
     from isotrope.cli.inputs import make_folder_name, offer_vectors, resolve_input
     from isotrope.measures import get
     from isotrope.runs.run import Run
-    from isotrope.scanner import check_options, read_queries, scan_source
+    from isotrope.scanner import check_options, keep_vectors_in_run, read_queries, scan_source
 
     gates = [gate.parse(expression) for expression in fail_on or []]
     for one in gates:
         get(one.measure)
     reading = replace(resolve_input(input, reading, corpus), seed=options.seed)
-    vectors = reading.vectors is not None
+    vectors = reading.gives_vectors
     options = replace(options, measures=_add_measures(options.measures, [one.measure for one in gates], vectors))
     selected = check_options(options, vectors=vectors)
     if dry_run:
@@ -79,6 +79,7 @@ def scan(
     if folder is None and not json:
         folder = name_new_folder("isotrope-runs", make_folder_name(reading))
     run = None if folder is None else Run(folder)
+    reading = keep_vectors_in_run(reading, run)
     lock = nullcontext() if run is None else run.reserve(resume=options.resume)
     with advise_when_stopped(lambda: advise_on_run(run)), lock, offer_vectors(reading), Bar(quiet=json) as bar:
         bar("opening", 0, None)
@@ -112,9 +113,14 @@ def _print_plan(
     from isotrope.cli.inputs import offer_vectors
     from isotrope.plan import plan
     from isotrope.runs.run import Run
+    from isotrope.scanner import keep_vectors_in_run
 
-    if options.output is not None:
-        Run(options.output).prepare(resume=options.resume)
+    run = None if options.output is None else Run(options.output)
+    if run is not None:
+        run.prepare(resume=options.resume)
+    if reading.endpoint is not None:
+        _print_requests(keep_vectors_in_run(reading, run), json=json)
+        return
     with offer_vectors(reading), Bar(quiet=json) as bar:
         bar("opening", 0, None)
         source = reading.open()
@@ -123,6 +129,16 @@ def _print_plan(
         written = options.output is not None or not json
         estimate = plan(source, selected.measures, selected.wanted, report=written, keep=options.keep)
     show_plan(replace(estimate, engine=where.engine), json=json)
+
+
+def _print_requests(reading: Input, *, json: bool) -> None:
+    """Print what a scan would send to an endpoint; nothing is sent."""
+    from isotrope.sources.endpoint.estimate import estimate_requests
+
+    with Bar(quiet=json) as bar:
+        bar("reading texts", 0, None)
+        estimate = estimate_requests(reading)
+    show_requests(estimate, json=json)
 
 
 def _add_measures(measures: str | list[str] | None, more: list[str], vectors: bool) -> str | list[str] | None:

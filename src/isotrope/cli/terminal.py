@@ -18,6 +18,7 @@ from isotrope.cli.tables import Column, print_table
 if TYPE_CHECKING:
     from isotrope.findings import Findings, Reading
     from isotrope.plan import Plan
+    from isotrope.sources.endpoint.estimate import RequestEstimate
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _BAR = 24
@@ -267,6 +268,23 @@ def show_plan(plan: Plan, *, json: bool) -> None:
     checkpoints = f"up to {_format_bytes(plan.checkpoints)} of checkpoints while it runs"
     out.print(f"disk     about {_format_bytes(plan.disk)}, and {checkpoints}")
     out.print("Nothing was written.", style="dim")
+
+
+def show_requests(estimate: RequestEstimate, *, json: bool) -> None:
+    """What a scan would send to an endpoint."""
+    if json:
+        from dataclasses import asdict
+
+        print_json(asdict(estimate))
+        return
+    out = console()
+    out.print(f"endpoint {estimate.endpoint}, model {estimate.model}")
+    out.print(
+        f"texts    {estimate.texts:,}, of which {estimate.repeated:,} repeat another and {estimate.kept:,} are kept"
+    )
+    sent = f"{estimate.sent:,} texts of {estimate.characters:,} characters in all"
+    out.print(f"to send  {sent}, in {estimate.requests:,} requests")
+    out.print("Nothing was sent or written.", style="dim")
 
 
 def _format_bytes(size: float) -> str:

@@ -48,6 +48,9 @@ def evaluate_retrieval(
     document_ids: Ids = None,
     query_ids: Ids = None,
     model: str | Path | None = None,
+    endpoint: str | None = None,
+    concurrency: int = 4,
+    keep_vectors: str | Path | None = None,
     split: str = "test",
     repairs: Sequence[str | Path | Repair] = (),
     fit_text: str | Path | Sequence[str] = OWN,
@@ -86,6 +89,7 @@ def evaluate_retrieval(
         id_column: the column of ids beside vectors, by default `_id` or `id`; without ids, row numbers from 0.
         document_ids, query_ids: files with one id for each row, or lists, in place of a column.
         model: hub id, folder or GGUF file; None for the embedded default.
+        endpoint, concurrency, keep_vectors: as for `isotrope.scan`.
         split: split of the judgements in the folder.
         repairs: names with settings, folders of saved repairs, or repairs, see `isotrope.evaluation.treatments`.
         fit_text: text to fit repairs on, as for a scan; "own" for the documents, without the judgements.
@@ -116,6 +120,9 @@ def evaluate_retrieval(
     where = Engine(engine=engine, address=address, workers=workers, gpus_per_worker=gpus_per_worker)
     reading = Input(
         model=model,
+        endpoint=endpoint,
+        concurrency=concurrency,
+        keep_vectors=keep_vectors,
         revision=revision,
         gguf_file=gguf_file,
         trust_remote_code=trust_remote_code,

@@ -17,12 +17,17 @@ if TYPE_CHECKING:
     from isotrope.sources.text.source import TextSource
     from isotrope.sources.text.token_weights import TokenWeights
 
-#: Options that only a model over a text has.
-_TEXT_OPTIONS = (
-    *("pooling", "token_weights", "split", "unit", "special_tokens", "max_length"),
-    *("share", "max_words", "merge_types"),
+#: Options on a model that runs here.
+_MODEL_OPTIONS = (
+    *("pooling", "token_weights", "special_tokens", "max_length", "merge_types"),
     *("revision", "gguf_file", "trust_remote_code", "device", "hooks", "maps"),
 )
+
+#: Options on a model behind a URL.
+_ENDPOINT_OPTIONS = ("endpoint", "concurrency", "keep_vectors")
+
+#: Options that only a model over a text has.
+_TEXT_OPTIONS = (*_ENDPOINT_OPTIONS, *_MODEL_OPTIONS, "split", "unit", "share", "max_words")
 
 #: Options among these that models of images and sounds do not have.
 _TEXT_ONLY = (
@@ -44,9 +49,17 @@ class Input:
         token_weights: Weights of tokens for the pooling `mean`, or a file of them.
         in_order: Whether rows come in the order of the texts.
         seed: Selects the share of the texts.
+        run_folder: The run folder that `keep_vectors` is in, if it is in one.
     """
 
     model: Any = option(None, "Hub id, folder, GGUF or ONNX file.", panel=_MODEL, shown="embedded all-MiniLM-L6-v2")
+    endpoint: str | None = option(
+        None, "URL of an OpenAI-compatible server that runs --model; the key is in $ISOTROPE_API_KEY.", panel=_MODEL
+    )
+    concurrency: int = option(4, "Requests to an endpoint at a time.", panel=_MODEL)
+    keep_vectors: str | Path | None = option(
+        None, "Folder for what an endpoint answered, which is not sent again.", panel=_MODEL, type=Path
+    )
     revision: str | None = option(None, "Revision of a hub model.", panel=_MODEL)
     gguf_file: str | None = option(None, "GGUF file in the folder.", panel=_MODEL)
     hooks: str | None = option(
@@ -94,6 +107,21 @@ class Input:
     token_weights: TokenWeights | str | Path | None = None
     in_order: bool = False
     seed: int = 0
+    run_folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.endpoint is not None and self.vectors is None:
+            for name, value in find_changes(self, _MODEL_OPTIONS).items():
+                raise InputError(f"an endpoint has no use for {name.replace('_', '-')} ({value!r}); leave it out.")
+            if self.layers not in ("all", None, 0, "0", -1, "-1", "encoded"):
+                raise InputError(f"an endpoint has one layer, got {self.layers!r}; leave the layers out.")
+            if not isinstance(self.model, str):
+                raise InputError("got an endpoint without the name of a model; give it with --model.")
+            if self.concurrency < 1:
+                raise InputError(f"the concurrency is {self.concurrency}, expected at least 1.")
+        elif self.endpoint is None:
+            for name in find_changes(self, _ENDPOINT_OPTIONS):
+                raise InputError(f"only an endpoint has a use for {name.replace('_', '-')}; give it with --endpoint.")
 
     def open(self) -> Source:
         """Open the source of rows; what the model reads is opened before the model, which takes longer."""
@@ -106,18 +134,25 @@ class Input:
         modality = self.modality()
         return self._open_texts() if modality == "text" else self._open_media(modality)
 
+    @property
+    def gives_vectors(self) -> bool:
+        """Whether each row is a vector that search would use: vectors as they are, or those of an endpoint."""
+        return self.vectors is not None or self.endpoint is not None
+
     def for_queries(self, queries: Any) -> Input:
         """Queries that search the rows, read in the same way: vectors, or texts by the same model and pooling."""
         from isotrope.sources.text.sentence_model import ENCODED
 
         if self.vectors is not None:
             return replace(self, vectors=queries, group_by=None, id_column=None, text_column=None)
-        if self.pooling is None and self.layers != ENCODED:
+        if self.pooling is None and self.layers != ENCODED and self.endpoint is None:
             raise InputError("queries need one row for each text, not one for each token; add --pooling mean.")
         return replace(self, text=queries, group_by=None, id_column=None)
 
     def modality(self) -> str:
         """What the model reads: what its class says, or where it reads several things what is given."""
+        if self.endpoint is not None:
+            return "text"
         from isotrope.sources.models.load import can_read
 
         can = can_read(
@@ -161,6 +196,8 @@ class Input:
         from isotrope.sources.corpora.corpus import open_corpus
         from isotrope.sources.corpora.selection import TextSelection, select_texts
 
+        if self.endpoint is not None and self.text is None:
+            raise InputError("got an endpoint without texts to send; name them with --text.")
         selection = TextSelection(share=self.share, seed=self.seed, max_words=self.max_words)
         corpus = open_corpus(
             self.text, column=self.column, split=self.split, group_by=group_by or self.group_by, unit=self.unit
@@ -216,10 +253,18 @@ class Input:
         )
 
     def load(self, modality: str = "text") -> Loaded:
-        """Load the model for what it reads; for the space "encoded" it is one of sentence-transformers."""
-        from isotrope.sources.models.load import load
+        """Load the model for what it reads; for the space "encoded" it is one of sentence-transformers.
+
+        With an endpoint, it is what makes the requests: nothing is sent before rows are read.
+        """
+        from isotrope.sources.models.load import Loaded, load
         from isotrope.sources.text.sentence_model import ENCODED, load_pipeline
 
+        if self.endpoint is not None:
+            from isotrope.sources.endpoint.source import open_endpoint
+
+            kept = self.keep_vectors, self.run_folder
+            return Loaded(open_endpoint(self.endpoint, self.model, self.concurrency, *kept), None, self.model)
         if self.layers == ENCODED:
             return load_pipeline(
                 self.model,
@@ -244,6 +289,11 @@ class Input:
         """The rows of a corpus by a model that is loaded already: hidden states, or what it encodes texts to itself."""
         from isotrope.sources.text.sentence_model import ENCODED, EncodedSource
 
+        if self.endpoint is not None:
+            from isotrope.sources.endpoint.source import BATCH_SIZE, EndpointSource
+
+            size = self.batch_size or BATCH_SIZE
+            return EndpointSource(loaded.model, corpus, batch_size=size, exact=self.precision == "exact")
         if self.layers != ENCODED:
             return self.over(corpus, loaded)
         for name in find_changes(self, ("pooling", "token_weights", "hooks", "merge_types")):
@@ -268,3 +318,9 @@ class Input:
             in_order=self.in_order,
             merge_types=self.merge_types,
         )
+
+    def has_own_encoding(self) -> bool:
+        """Whether the model makes one row for each text itself: behind an endpoint, or with sentence-transformers."""
+        from isotrope.sources.text.sentence_model import has_pipeline
+
+        return self.endpoint is not None or has_pipeline(self.model, self.revision)

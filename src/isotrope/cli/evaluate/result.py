@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from isotrope.cli.options import OWN_POOLING, ROWS, SPACE_CHANGES, OptionGroup, check_new, parse_names
+from isotrope.cli.options import ENDPOINT, OWN_POOLING, ROWS, SPACE_CHANGES, OptionGroup, check_new, parse_names
 from isotrope.cli.output import echo, print_json
 from isotrope.cli.progress import Bar, print_warnings
 from isotrope.errors import StoreError
@@ -61,13 +61,13 @@ def make_evaluation_options(*, layers: Mapping[str, Any], pooling: str) -> Optio
         layers: What is said of the option on layers, besides the help.
         pooling: The help of the option on pooling.
     """
-    names = "model layers pooling special_tokens revision gguf_file max_length batch_size device trust_remote_code"
+    names = f"model {ENDPOINT} layers pooling special_tokens revision gguf_file max_length batch_size device"
     changes = {
         "layers": {"help": "Averaged, e.g. 1,-1.", **layers},
         "pooling": {"help": pooling, "shown": OWN_POOLING},
         "batch_size": SPACE_CHANGES["batch_size"],
     }
-    return OptionGroup(Input, names, ROWS, changes)
+    return OptionGroup(Input, f"{names} trust_remote_code", ROWS, changes)
 
 
 def run_evaluation(
