@@ -191,6 +191,8 @@ def scan_source(
     run: Run | None = None,
     options: ScanOptions = _DEFAULTS,
     progress: Progress | None = None,
+    *,
+    report: bool = True,
 ) -> Findings:
     """Measure a source and, with a run folder, write the run and its report.
 
@@ -200,6 +202,7 @@ def scan_source(
         run: The folder to write, with checkpoints on the way; None for none.
         options: Whether to resume, what to keep in the folder, and how often to write checkpoints.
         progress: Called with what is going on, how much is done, and of how much.
+        report: Whether the run has a report.
     """
     started, report_progress = record_start(), progress or (lambda *_: None)
     task = checkpoints.describe_task(source, describe_settings(source, selected))
@@ -218,6 +221,8 @@ def scan_source(
         report_progress("writing the run", 0, None)
         statistics = select_statistics(collection, options.keep)
         run.save(findings, statistics)
+        if not report:
+            return findings
         del collection  # the report is computed from the statistics that the run keeps, which take less memory
         release_memory()
         _add_report(run, findings, options.keep, report_progress, SavedStatistics.of_arrays(statistics))

@@ -45,7 +45,8 @@ def nearest(
     """The k nearest other rows of rows, (n, d), in float64 accuracy, by brute force.
 
     of: (m,), the rows that ask, by default all. among: (n,), which rows may answer, by default all; more than k.
-    unit: (n,), numbers from 0; rows of one unit do not answer each other, by default each row is its own unit. Rows at exactly the same distance come in random order, the same one each time, so that no row is preferred.
+    unit: (n,), numbers from 0; rows of one unit do not answer each other, by default each row is its own unit.
+    Rows at exactly the same distance come in random order, the same one each time, so that no row is preferred.
 
     >>> nearest(np.array([[0.0], [1.0], [3.0]]), 1).which.tolist()
     [[1], [0], [1]]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from isotrope.compute.p_values import count_p_value, holm
 from isotrope.errors import InputError
 from isotrope.two_sample.neighbourhoods import NeighbourLists
 from isotrope.two_sample.pair_means import PairMeans, Products, Vector, average_products
-from isotrope.two_sample.same_rows import Mean, SameRows, find_same_rows
+from isotrope.two_sample.same_rows import SameRows, find_same_rows
 from isotrope.two_sample.two_sets import Draws, Matrix, RowSet, TwoSets
 
 #: What was compared: two sets of different items; the same items before and after; or only what is new or changed.
@@ -33,7 +33,9 @@ LEVEL = 0.05
 #: Where more than this share of the items did not change, the others are what is compared.
 _MOSTLY = 0.5
 
+#: The tests, and what is said of items that both sets have.
 TESTS = ("mean_shift", "covariance", "neighbourhoods")
+SAME_ITEMS = ("neighbour_overlap", "row_cosine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +43,23 @@ class ShiftTest:
     """The result of one test.
 
     Args:
-        test: "mean_shift", "covariance" or "neighbourhoods".
-        effect: How far the sets are apart, 0 where they are not. The distance of the means in standard deviations of
-            the first set; that of the covariances as a share of the first one's size (Frobenius norm); or from 0, where
-            neighbourhoods are mixed, to 1, where they are separate.
+        test: One of `TESTS`, or of `SAME_ITEMS`, which have no p-value.
+        effect: How far the sets are apart, 0 where they are not: "mean_shift" is the distance of the means in standard
+            deviations of the first set, "covariance" that of the covariances as a share of the first one's size
+            (Frobenius norm), "neighbourhoods" goes from 0, where they are mixed, to 1, where they are separate. For
+            items of both sets, "neighbour_overlap" is the share of nearest neighbours that stayed, and "row_cosine"
+            the mean cosine of old and new vector.
         low: The lower end of the 95 % interval of the effect.
         high: The upper end.
         p: The p-value of the permutation test.
-        corrected: The p-value corrected for the three tests (Holm).
+        corrected: The same, corrected for the three tests (Holm).
     """
 
     test: str
     effect: float
     low: float
     high: float
-    p: float
+    p: float = math.nan
     corrected: float = math.nan
 
     @property
@@ -70,29 +74,17 @@ class SetComparison:
 
     Args:
         design: What was compared.
-        tests: The three tests.
+        tests: The three tests; where the sets have items in common, how much these have changed too.
         rows: How many rows of each set took part.
-        overlap: For items of both sets, the share of nearest neighbours that stayed; None where there are none.
-        cosine: For these, the cosine of old and new vector.
-        same: How many items of both sets there are.
+        same: How many items the sets have in common.
         unchanged: For how many of these the vector is the same.
-        seed: Of permutations and resamples.
     """
 
     design: Design
     tests: tuple[ShiftTest, ...]
     rows: tuple[int, int]
-    overlap: Mean | None = None
-    cosine: Mean | None = None
     same: int = 0
     unchanged: int = 0
-    seed: int = 0
-
-    def describe(self) -> dict[str, Any]:
-        """Return the comparison as plain data."""
-        means = {name: mean and mean._asdict() for name, mean in (("overlap", self.overlap), ("cosine", self.cosine))}
-        tests = [{**asdict(test), "significant": test.significant} for test in self.tests]
-        return {**asdict(self), "tests": tests, **means}
 
 
 def compare_sets(first: RowSet, second: RowSet, *, seed: int = 0) -> SetComparison:
@@ -108,9 +100,10 @@ def compare_sets(first: RowSet, second: RowSet, *, seed: int = 0) -> SetComparis
 
     Examples:
         >>> rng = np.random.default_rng(0)
-        >>> found = compare_sets(RowSet.of_rows(rng.normal(size=(200, 4))), RowSet.of_rows(rng.normal(size=(300, 4)) + 1))
+        >>> before, after = rng.normal(size=(200, 4)), rng.normal(size=(300, 4)) + 1
+        >>> found = compare_sets(RowSet.of_rows(before), RowSet.of_rows(after))
         >>> found.design, [(test.test, round(test.effect, 1)) for test in found.tests if test.significant]
-        ('independent', [('mean_shift', 1.0), ('neighbourhoods', 0.4)])
+        ('independent', [('mean_shift', 1.0), ('neighbourhoods', 0.5)])
     """
     if first.rows.shape[1] != second.rows.shape[1]:
         widths = f"{first.rows.shape[1]} and {second.rows.shape[1]}"
@@ -118,17 +111,21 @@ def compare_sets(first: RowSet, second: RowSet, *, seed: int = 0) -> SetComparis
     first, second = (each.take(np.arange(min(len(each.rows), MOST_ROWS))) for each in (first, second))
     same = find_same_rows(first, second)
     design, before, after = _choose_rows(first, second, same)
-    known = SetComparison(design, (), (len(before.rows), len(after.rows)), seed=seed)
-    if same is not None:
-        counts = {"same": len(same.first), "unchanged": int(same.unchanged.sum())}
-        known = replace(known, overlap=same.overlap, cosine=same.cosine, **counts)
-    if design != "independent" and len(after.rows) < FEWEST:
-        return replace(known, tests=tuple(ShiftTest(name, 0.0, 0.0, 0.0, 1.0, 1.0) for name in TESTS))
+    rows = len(before.rows), len(after.rows)
+    more = () if same is None else _describe_same(same)
+    counts = (0, 0) if same is None else (len(same.first), int(same.unchanged.sum()))
+    if design == "new rows" and len(np.unique(after.sequence)) < FEWEST:
+        tests = tuple(ShiftTest(name, 0.0, 0.0, 0.0, 1.0, 1.0) for name in TESTS)
+        return SetComparison(design, tests + more, rows, *counts)
     for each in (before, after):
         if (count := len(np.unique(each.sequence))) < FEWEST:
             raise InputError(f"a two-sample test needs {FEWEST} rows or sequences of each set, got {count}.")
     tests = compute_tests(TwoSets.join(before, after, paired=design == "pairs"), seed)
-    return replace(known, tests=tests)
+    return SetComparison(design, tests + more, rows, *counts)
+
+
+def _describe_same(same: SameRows) -> tuple[ShiftTest, ...]:
+    return tuple(ShiftTest(name, *mean) for name, mean in zip(SAME_ITEMS, (same.overlap, same.cosine), strict=True))
 
 
 def _choose_rows(first: RowSet, second: RowSet, same: SameRows | None) -> tuple[Design, RowSet, RowSet]:
@@ -148,10 +145,7 @@ def compute_tests(sets: TwoSets, seed: int) -> tuple[ShiftTest, ...]:
     labels_rng, weights_rng = np.random.default_rng(seed).spawn(2)
     labels = sets.draw_labels(labels_rng, PERMUTATIONS + 1)
     weights = sets.draw_weights(weights_rng, RESAMPLES + 1)
-    found = [_test_means(sets, labels, weights), _test_covariances(sets, labels, weights)]
-    lists = NeighbourLists(sets)
-    statistic, effects = lists.separate(labels), lists.separate(labels[:, :1], weights)
-    found.append(_make_test("neighbourhoods", statistic, effects))
+    found = [test(sets, labels, weights) for test in (_test_means, _test_covariances, _test_neighbourhoods)]
     corrected = holm([test.p for test in found])
     return tuple(replace(test, corrected=p) for test, p in zip(found, corrected, strict=True))
 
@@ -181,6 +175,18 @@ def _test_covariances(sets: TwoSets, labels: Draws, weights: Draws) -> ShiftTest
     statistic[0] -= bias.distance[0]
     effects = _relate(resampled.distance - bias.distance, resampled.first - bias.first)
     return _make_test("covariance", statistic, effects)
+
+
+def _test_neighbourhoods(sets: TwoSets, labels: Draws, weights: Draws) -> ShiftTest:
+    """How far neighbourhoods are from a mixture of both sets."""
+    lists = NeighbourLists(sets)
+    exchanged = lists.count_own(labels)
+    squares = lists.count_own(labels[:, :1], weights).compute_squares()
+    # Squares of noise add up: those of exchanged labels are all noise, and resamples have more than the rows themselves.
+    noise = exchanged.compute_squares()[1:].mean()
+    squares[1:] -= squares[1:].mean() - squares[0]
+    effects = np.sqrt(np.maximum(squares - noise, 0.0))
+    return _make_test("neighbourhoods", exchanged.compute_statistic(), effects)
 
 
 def _scale(rows: Matrix) -> Matrix:

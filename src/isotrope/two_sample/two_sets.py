@@ -87,7 +87,7 @@ class TwoSets:
         if self.paired:
             swapped = rng.integers(0, 2, (self.units, count), dtype=np.int8).astype(bool)
             swapped[:, 0] = False
-            return (self.second[:, None] ^ swapped[self.unit]).astype(np.float32)
+            return np.asarray(self.second[:, None] ^ swapped[self.unit], np.float32)
         of_unit = np.zeros(self.units, np.float32)
         of_unit[self.unit] = self.second
         drawn = rng.permuted(np.tile(of_unit[:, None], count), axis=0)
