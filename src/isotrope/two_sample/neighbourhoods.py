@@ -42,7 +42,7 @@ class NeighbourLists:
             there = heavy[neighbour]
             same += there * (labels[neighbour] == labels)
             total += there
-        share = same / np.maximum(total, 1e-9)
+        share = same / np.maximum(total, np.float32(1e-9))
         counted = heavy * (total > 0)
         count = labels.sum(axis=0, dtype=np.float64)
         found = []

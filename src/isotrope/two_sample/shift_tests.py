@@ -182,7 +182,7 @@ def _test_neighbourhoods(sets: TwoSets, labels: Draws, weights: Draws) -> ShiftT
     lists = NeighbourLists(sets)
     exchanged = lists.count_own(labels)
     squares = lists.count_own(labels[:, :1], weights).compute_squares()
-    # Squares of noise add up: those of exchanged labels are all noise, and resamples have more than the rows themselves.
+    # Squares of noise add up: with exchanged labels all is noise, and resamples have more of it than the rows.
     noise = exchanged.compute_squares()[1:].mean()
     squares[1:] -= squares[1:].mean() - squares[0]
     effects = np.sqrt(np.maximum(squares - noise, 0.0))

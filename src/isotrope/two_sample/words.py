@@ -7,13 +7,15 @@ from collections.abc import Callable
 
 from isotrope.two_sample.shift_tests import FEWEST, SetComparison, ShiftTest
 
+_DEVIATIONS = " standard deviations"
+
 
 def _format_share(value: float) -> str:
     return f"{100 * value:.3g} %"
 
 
 def _format_deviations(value: float) -> str:
-    return f"{value:.2g} standard deviations"
+    return f"{value:.3g}{_DEVIATIONS}"
 
 
 #: How each test speaks of a difference, of none, and of its effect.
@@ -25,15 +27,15 @@ _TESTED: dict[str, tuple[str, str, Callable[[float], str]]] = {
         _format_share,
     ),
     "neighbourhoods": (
-        "The neighbourhoods differ by {} (0 % is a perfect mixture, 100 % are two separate clouds)",
+        "The neighbourhoods differ by {}, where 0 % is a mixture and 100 % are two separate clouds",
         "The neighbourhoods do not differ beyond chance",
         _format_share,
     ),
 }
 
-_DESCRIBED = {
-    "neighbour_overlap": "Of the nearest neighbours of an item {} stayed the same",
-    "row_cosine": "The mean cosine of an item's old and new vector is {}",
+_DESCRIBED: dict[str, tuple[str, Callable[[float], str]]] = {
+    "neighbour_overlap": ("Of the nearest neighbours of an item {} stayed the same", _format_share),
+    "row_cosine": ("The mean cosine of an item's old and new vector is {}", "{:.4f}".format),
 }
 
 
@@ -46,14 +48,15 @@ def describe_test(test: ShiftTest) -> str:
     'The covariances do not differ beyond chance (corrected p = 0.8); the difference is at most 4 %.'
     """
     if test.test in _DESCRIBED:
-        shown = f"{test.effect:.4f}" if test.test == "row_cosine" else _format_share(test.effect)
-        return f"{_DESCRIBED[test.test].format(shown)} (95 %: {test.low:.3g} to {test.high:.3g})."
+        words, form = _DESCRIBED[test.test]
+        return f"{words.format(form(test.effect))} (95 %: {form(test.low)} to {form(test.high)})."
     if math.isnan(test.effect):
         return "There is no value."
     differ, equal, show = _TESTED[test.test]
     p = f"corrected p = {test.corrected:.2g}"
     if test.significant:
-        return f"{differ.format(show(test.effect))} (95 %: {test.low:.3g} to {test.high:.3g}; {p})."
+        low, high = (show(end).removesuffix(_DEVIATIONS) for end in (test.low, test.high))
+        return f"{differ.format(show(test.effect))} (95 %: {low} to {high}; {p})."
     most = f"; the difference is at most {show(test.high)}" if test.high > 0 else ""
     return f"{equal} ({p}){most}."
 
