@@ -28,18 +28,20 @@ from isotrope.sources.input import Input
 
 
 @contextmanager
-def open_runs(inputs: Sequence[str], measures: str | list[str] | None, *, seed: int, bar: Bar) -> Iterator[list[Run]]:
+def open_runs(inputs: Sequence[str], measures: list[str], *, seed: int, bar: Bar) -> Iterator[list[Run]]:
     """Open run folders; vectors are scanned, and the folder that this takes is gone afterwards.
 
     Args:
         inputs: Run folders, files of vectors, or stores.
-        measures: What is measured of vectors; None for the default groups.
+        measures: What is measured of vectors.
         seed: Of the sampled rows of vectors.
         bar: Shows how far the scans are.
     """
+    options = ScanOptions(measures=measures, seed=seed)
+    check_options(options)
     with TemporaryDirectory(prefix="isotrope-") as folder:
         yield [
-            Run(input) if is_run(input) else _scan(input, Path(folder) / str(number), measures, seed, bar)
+            Run(input) if is_run(input) else _scan(input, Path(folder) / str(number), options, bar)
             for number, input in enumerate(inputs, start=1)
         ]
 
@@ -102,9 +104,8 @@ def _check_different(inputs: Sequence[str]) -> None:
         raise InputError(f"{inputs[0]!r} is compared with itself, so that no gate can trip; name two different runs.")
 
 
-def _scan(input: str, folder: Path, measures: str | list[str] | None, seed: int, bar: Bar) -> Run:
-    reading = Input(vectors=input, seed=seed)
-    options = ScanOptions(measures=measures, seed=seed)
+def _scan(input: str, folder: Path, options: ScanOptions, bar: Bar) -> Run:
+    reading = Input(vectors=input, seed=options.seed)
     run = Run(folder / (Path(input).absolute().parent.name or "root") / make_folder_name(reading))
     bar("opening", 0, None)
     with Engine().open(reading) as source:
