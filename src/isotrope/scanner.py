@@ -254,6 +254,8 @@ def scan_source(
     options: ScanOptions = _DEFAULTS,
     progress: Progress | None = None,
     queries: Queries | None = None,
+    *,
+    report: bool = True,
 ) -> Findings:
     """Measure a source and, with a run folder, write the run and its report.
 
@@ -264,6 +266,7 @@ def scan_source(
         options: Whether to resume, what to keep in the folder, and how often to write checkpoints.
         progress: Called with what is going on, how much is done, and of how much.
         queries: Queries that search the rows, None where there are none.
+        report: Whether the run has a report.
     """
     if queries is not None:
         queries.check(source)
@@ -286,6 +289,8 @@ def scan_source(
         report_progress("writing the run", 0, None)
         statistics = select_statistics(collection, options.keep)
         run.save(findings, statistics)
+        if not report:
+            return findings
         del collection  # the report is computed from the statistics that the run keeps, which take less memory
         release_memory()
         _add_report(run, findings, options.keep, report_progress, SavedStatistics.of_arrays(statistics))

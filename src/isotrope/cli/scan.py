@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import isotrope.gate as gate
+from isotrope.cli.gates import check_junit, conclude, write_junit
 from isotrope.cli.options import ENGINE, OptionGroup, derive_options, name_new_folder
 from isotrope.cli.output import echo, print_json
 from isotrope.cli.progress import Bar, advise_on_run, advise_when_stopped
@@ -57,6 +58,9 @@ def scan(
         list[str] | None,
         typer.Option(help='Exit with 1 where true, e.g. "layer[-1].mean_cosine > 0.5".', rich_help_panel=_RUN),
     ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(help="Write the outcomes of gates as JUnit XML.", rich_help_panel=_RUN)
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.", rich_help_panel=_RUN)] = False,
 ) -> None:
     """Without arguments: the embedded model over the Python manual."""
@@ -66,6 +70,8 @@ def scan(
     from isotrope.scanner import check_options, keep_vectors_in_run, read_queries, scan_source
 
     gates = [gate.parse(expression) for expression in fail_on or []]
+    check_junit(junit, fail_on)
+    gate.check_one_run(gates)
     for one in gates:
         get(one.measure)
     reading = replace(resolve_input(input, reading, corpus), seed=options.seed)
@@ -93,11 +99,10 @@ def scan(
         show_findings(findings, folder)
         assert folder is not None
         echo(f"Next: {suggest_command(findings, reading, folder)}")
-    outcomes = [gate.check(one, findings) for one in gates]
-    for outcome in outcomes:
-        echo(outcome.text, err=True)
-    if any(outcome.failed for outcome in outcomes):
-        raise typer.Exit(1)
+    outcomes = [gate.decide(one, findings) for one in gates]
+    if junit is not None:
+        write_junit(junit, f"isotrope scan {make_folder_name(reading)}", gates, outcomes)
+    conclude(outcomes)
 
 
 def _print_plan(

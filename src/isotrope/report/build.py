@@ -13,6 +13,7 @@ from isotrope.report.data import describe_page, describe_run
 from isotrope.report.html import render_page
 from isotrope.report.tables import Progress, add_tables, add_tsne, has_tables, has_tsne
 from isotrope.runs.comparison import Alignment, Change, compare
+from isotrope.runs.layer_tests import LayerTests
 from isotrope.runs.run import Run
 from isotrope.runs.saved_statistics import SavedStatistics
 from isotrope.storage.files import write_text
@@ -97,6 +98,7 @@ def write_comparison(
     path: str | Path,
     *,
     align: str | None = None,
+    tests: Sequence[Sequence[LayerTests]] = (),
     progress: Progress = lambda what, done, total: None,
 ) -> Path:
     """Write the report of several runs side by side, with the changes from the first to each of the others.
@@ -106,6 +108,7 @@ def write_comparison(
         path: The HTML file.
         align: How layers are paired, "depth" or "name"; by default by name where the runs have the same layers, and by
             relative depth otherwise.
+        tests: Two-sample tests of the first run and each of the others.
         progress: Called with what is going on, how much is done, and of how much.
 
     Returns:
@@ -128,7 +131,8 @@ def write_comparison(
         if change.group is None
     ]
     alignments = [_describe_alignment(found_changes.alignment) for found_changes in changes]
-    data = describe_page("comparison", documents, changes=lines, alignments=alignments)
+    shifts = [_describe_tests(run, layer) for run, layers in enumerate(tests, start=1) for layer in layers]
+    data = describe_page("comparison", documents, changes=lines, alignments=alignments, shifts=shifts)
     write_text(Path(path), render_page(data, " · ".join(names)))
     return Path(path)
 
@@ -139,6 +143,12 @@ def _describe_change(change: Change) -> dict[str, Any]:
         for name, layer in (("layer", change.layer), ("other_layer", change.other_layer))
     }
     return {**to_plain(change), "difference": to_plain(change.difference), **layers}
+
+
+def _describe_tests(run: int, layer: LayerTests) -> dict[str, Any]:
+    words = layer.list_sentences()[0]
+    results = [to_plain(record) for record in layer.describe() if record["reason"] is None]
+    return {"run": run, "layer": str(layer.layer), "words": words, "results": results}
 
 
 def _describe_alignment(alignment: Alignment) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from isotrope.compute.p_values import holm
 from isotrope.errors import InputError
-from isotrope.evaluation.significance import holm
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.text.encoder import Encoder
 from isotrope.studies.finetuning_plan import FineTuning

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from isotrope.compute.p_values import holm
 from isotrope.drawing.style import COLOURS, PAGE_WIDTH, SMALL_FONT_SIZE
 from isotrope.errors import InputError
 from isotrope.evaluation.metrics import Correlation
 from isotrope.evaluation.pairs import read_sets
-from isotrope.evaluation.significance import Difference, compare, holm
+from isotrope.evaluation.significance import Difference, compare
 from isotrope.evaluation.sts import LAYERS, MEAN, cosines, evaluate_sts
 from isotrope.evaluation.treatments import RAW
 from isotrope.sources.text.encoder import Encoder
