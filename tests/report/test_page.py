@@ -334,7 +334,7 @@ def test_other_pages_open_without_an_error(path: str, browser: Any, page: Any, v
     assert not {"Quantized cells", "Token types"} & set(links)  # neither was measured
     if path == "vectors":
         assert _all(browser, "#tokens") == []
-        assert links == ["The vectors", "Advice and evaluation", "How to repeat it"]
+        assert links == ["Rows", "The vectors", "Advice and evaluation", "How to repeat it"]
         assert _text(browser, "#layer-title") == "The vectors"
         shown = browser.execute_script("return document.getElementById('sections').textContent").lower()
         assert not re.search(r"layer 0|because these rows are not tokens", shown)

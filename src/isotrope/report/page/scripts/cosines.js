@@ -7,7 +7,7 @@ function cosinesPart(run) {
   const total = (counts) => counts.reduce((sum, count) => sum + count, 0);
   const kinds = [["background", "random pairs", "--before"], ["nearest", "nearest neighbours", "--accent"]];
   const shares = Object.fromEntries(kinds.map(([kind]) => [kind, q[kind].map((count) => count / total(q[kind]))]));
-  const cuts = q.cutoffs.map(([rate, cosine]) => `${shown(cosine, 3)} (${RATE_WORDS(rate)})`);
+  const cuts = q.cutoffs.map(([rate, cosine]) => `${cosine.toFixed(3)} (${RATE_WORDS(rate)})`);
   return panel({
     title: "Cosines", name: fileName("cosines"), wide: true,
     text: () => `${whole(total(q.background))} random pairs of rows, and the nearest neighbour of each of ${whole(total(q.nearest))} rows. A cut-off is the cosine that only a small share of random pairs reaches${cuts.length ? `: ${cuts.join(", ")}` : ""}. Neighbours to the right of it stand out from chance; the further the two hills overlap, the less a score says by itself. isotrope calibrate gives cut-offs with their intervals.`,
@@ -30,7 +30,7 @@ function cosinesPart(run) {
       q.cutoffs.forEach(([rate, cosine], i) => {
         const at = Math.round(f.x(cosine)) + 0.5, y = 24 + 15 * (left ? q.cutoffs.length - 1 - i : i);
         f.svg.append(s("line", { class: "cut", x1: at, x2: at, y1: y - 4, y2: f.bottom }),
-          s("text", { class: "label halo", x: at + (left ? -5 : 5), y, "text-anchor": left ? "end" : "start" }, `${shown(cosine, 3)}: ${RATE_WORDS(rate)} random pairs`));
+          s("text", { class: "label halo", x: at + (left ? -5 : 5), y, "text-anchor": left ? "end" : "start" }, `\u2265 ${cosine.toFixed(3)}: ${RATE_WORDS(rate)} random pairs`));
       });
       host.append(h("ul", { class: "legend" }, kinds.map(([, words, stroke]) => h("li", {}, h("i", { class: "swatch", style: { background: `var(${stroke})` } }), h("span", {}, words)))));
     },

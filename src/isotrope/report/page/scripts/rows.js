@@ -1,7 +1,7 @@
 // Rows to look at, by their ids and texts: hubs, rows that are never found, duplicates, outliers and broken rows.
 const NUMBER = (title, name, hint, digits) => ({ title, number: true, get: (r) => r[name], show: (value) => shown(value, digits), hint });
 const COUNTED = (title, name, hint) => ({ title, number: true, get: (r) => r[name], show: whole, hint });
-const NEAREST = [NUMBER("Nearest", "cosine", "cosine to its nearest neighbour", 3), { title: "Which", get: (r) => r.nearest, class: "row-id" }];
+const NEAREST = [NUMBER("Nearest", "cosine", "cosine to its nearest neighbour", 3), { title: "Which", get: (r) => r.nearest, class: "row-id row-other" }];
 
 const ROW_KINDS = [
   ["hubs", "Hubs", ["hub_rows"], "In far more of the other rows' lists of ten nearest neighbours than the spread of all rows explains, and in 50 at least; the mean is ten. They come back for many searches.", [COUNTED("Lists", "occurrences", "lists of ten nearest neighbours that it is in"), ...NEAREST]],
