@@ -19,7 +19,7 @@ from isotrope.measures import GROUPS, MEASURES, Measure, get
 from isotrope.measures.drift_correlation import LayerReadings
 from isotrope.quantization.cells import Cells
 from isotrope.sources.batch import Rows
-from isotrope.statistics import Image, Moments, Points, QueriedPoints, prepare_rows
+from isotrope.statistics import Image, Moments, Points, QueriedPoints, TextLengths, prepare_rows
 from testkit.statistics_by_need import STATISTICS
 
 Values = np.ndarray
@@ -70,6 +70,9 @@ def data(m: Measure, values: Values, rows: Rows | None = None, move: Move = same
     if m.needs in TWO_SETS:
         wide = values.astype(np.float64)
         return TWO_SETS[m.needs].of(move(wide), move(repaired(wide)))
+    if m.needs == "texts":
+        points = Points.of(prepare_rows(move(values)))
+        return TextLengths.of(points, {int(row): 5 + int(row) % 17 for row in points.sequence})
     if m.needs == "layers":
         step = np.linspace(0.0, 1.0, values.shape[1]) * (np.abs(values).max(initial=0.0) or 1.0)
         layers = [Moments.of(prepare_rows(move(values + k * step))) for k in (0.0, 0.3, 0.1, 0.7, 0.5)]
@@ -192,6 +195,8 @@ def test_shares_of_no_variance_are_undefined(name: str, space: str) -> None:
 def test_without_rows_nothing_is_defined(m: Measure) -> None:
     if m.needs == "layers":
         assert math.isnan(reading(m, LayerReadings(np.empty(0), np.empty(0))))
+    elif m.needs == "texts":
+        assert math.isnan(reading(m, TextLengths.of(Points.empty(4), {})))
     elif m.needs in TWO_SETS:
         assert math.isnan(reading(m, TWO_SETS[m.needs](Points.empty(4), Points.empty(4))))
     elif m.needs == "cells":
@@ -329,6 +334,7 @@ def test_a_measure_leaves_its_input_alone(m: Measure) -> None:
         "image": lambda s: (s.rows, s.image),
         "queries": lambda s: (s.documents, s.queries),
         "cells": lambda s: (s.points,),
+        "texts": lambda s: (),
     }
     whole = pairs.get(m.needs, lambda s: (s,))(statistic)
     before_arrays = [{k: v.copy() for k, v in part.arrays().items()} for part in whole]

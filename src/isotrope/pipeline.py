@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from isotrope.readings.cost import count_parallel_layers, estimate_seconds, esti
 from isotrope.readings.layer_readings import read, read_across
 from isotrope.readings.named_rows import ComparedRows, compare_rows, has_items, name_rows
 from isotrope.readings.null import Nulls
-from isotrope.readings.queries import Queries
+from isotrope.readings.queries import Queries, SearchInputs
 from isotrope.readings.unusual_rows import UnusualRows
 from isotrope.runs.retention import compute_tables
 from isotrope.sources.source import Source
@@ -61,12 +61,16 @@ class SelectedMeasures:
     named: frozenset[str] = frozenset()
     default: bool = False
 
-    def select_measures(self, collection: Collection, layers: Sequence[Layer]) -> list[Measure]:
-        """Select the measures that the statistics allow, and those that were named: vectors have no tokens."""
+    def select_measures(self, collection: Collection, layers: Sequence[Layer], *, texts: bool) -> list[Measure]:
+        """Select the measures that the statistics allow, and those that were named: vectors have no tokens.
+
+        texts: whether the texts of the rows are known.
+        """
         kept = {name for summary in collection.summaries.values() for name in summary.parts()}
         missing = {"tokens"} - kept if "sequences" in kept else {"tokens", "sequences", "spectra"} - kept
         missing |= {"sample"} - kept if self.default else set()
         missing |= {"layers"} if len(layers) < _FEWEST_LAYERS else set()
+        missing |= set() if texts else {"texts"}
         possible = [m for m in self.measures if m.needs not in missing or m.name in self.named]
         return possible or list(self.measures)
 
@@ -202,7 +206,8 @@ def compute_findings(
     readings = []
     jobs = [(g, layer) for g in groups for layer in layers if g is None or (g, layer) in collection.summaries]
     unusual = UnusualRows(source.token_names)
-    measures = options.select_measures(collection, layers)
+    texts = _measure_texts(collection, layers, source) if any(m.needs == "texts" for m in options.measures) else {}
+    measures = options.select_measures(collection, layers, texts=bool(texts))
     relative = [m for m in measures if m.relative and m.needs == "moments"]
     costs = estimate_seconds(measures, options.wanted.sample, source.width)
     whole, spent = sum(costs.values()) * len(jobs), 0.0
@@ -221,15 +226,16 @@ def compute_findings(
     def read_layer(job: tuple[str | None, Layer]) -> tuple[Summary, list[Reading]]:
         group, layer = job
         summary = collection.layer(layer, group)
-        searching = queries if group is None else None  # queries search all rows, not those of one group
+        sampled = None if queries is None or group is not None else queries.find_sample(layer)
         found = read(
             summary,
+            # Queries search all rows, not those of one group.
             [m for m in measures if m.needs != "queries" or group is None],
             layer=layer,
             group=group,
             seed=options.seed,
             nulls=nulls,
-            queries=None if searching is None else searching.find_sample(layer),
+            search=SearchInputs(sampled, texts),
             done=lambda kind: add_progress(costs[kind]),
             examine=compare if job == (None, layers[-1]) and has_items(summary) else None,
         )
@@ -257,6 +263,14 @@ def compute_findings(
     )
     findings.verdict = judge(findings)
     return findings
+
+
+def _measure_texts(collection: Collection, layers: Sequence[Layer], source: Source) -> Mapping[int, int]:
+    """Measure the texts of all sampled rows that are whole texts, in characters, by row number."""
+    summary = collection.layer(layers[-1])
+    if summary.sample is None or not has_items(summary):
+        return {}
+    return source.measure_texts(summary.sample.rows.sequence)
 
 
 def _check_rows(collection: Collection) -> None:

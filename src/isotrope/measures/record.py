@@ -14,7 +14,9 @@ from isotrope.registry import Registry
 from isotrope.statistics import Image, Moments, Points, QueriedPoints, prepare_rows
 
 #: What a measure is computed from.
-Need: TypeAlias = Literal["moments", "tokens", "sequences", "spectra", "sample", "cells", "queries", "image", "layers"]
+Need: TypeAlias = Literal[
+    "moments", "tokens", "sequences", "spectra", "sample", "cells", "queries", "texts", "image", "layers"
+]
 
 #: What leaves a measure unchanged: a rotation or a scaling of all rows, a shift of all rows by one vector.
 Invariance: TypeAlias = Literal["rotation", "scale", "shift"]
@@ -29,6 +31,7 @@ _GROUP_OF: dict[Need, str | None] = {
     "sample": "spread",
     "cells": "quantized",
     "queries": "search",
+    "texts": "search",
     "image": None,
 }
 

@@ -33,6 +33,7 @@ _COSTS = {
     "pairs": _Cost(12.0, 2.0, 0.2),
     "neighbours": _Cost(18.0, 1.6, 0.8),
     "queries": _Cost(4.0, 1.0, 0.8),
+    "texts": _Cost(0.2, 1.0, 0.5),
     "additive": _Cost(35.0, 1.0, 0.8),
     "product": _Cost(17.0, 1.2, 0.8),
 }

@@ -21,6 +21,7 @@ from isotrope.compute.threads import slice_rows
 from isotrope.errors import Undefined
 from isotrope.measures.record import Measure
 from isotrope.quantization.cells import Cells
+from isotrope.readings.queries import NO_SEARCH, SearchInputs
 from isotrope.readings.share_intervals import widen_for_share
 from isotrope.statistics import (
     Moments,
@@ -28,6 +29,7 @@ from isotrope.statistics import (
     QueriedPoints,
     Sample,
     SequenceStatistics,
+    TextLengths,
     TokenStatistics,
     prepare_rows,
 )
@@ -78,7 +80,7 @@ class Interval(NamedTuple):
 NONE = Interval(math.nan, math.nan)
 
 #: Needs whose values are those of the sample alone, however many sequences there are.
-_OF_THE_SAMPLE = ("spectra", "sample", "cells", "queries")
+_OF_THE_SAMPLE = ("spectra", "sample", "cells", "queries", "texts")
 
 _KINDS: dict[str, Any] = {
     "moments": Moments,
@@ -90,8 +92,9 @@ _KINDS: dict[str, Any] = {
 class JackknifeGroups:
     """A sample's sequences, dealt out to GROUPS groups in the order of their hash; queries likewise."""
 
-    def __init__(self, sample: Sample, needs: Collection[str], queries: Sample | None = None) -> None:
-        self.sample, self.needs, self.queries = sample, needs, queries
+    def __init__(self, sample: Sample, needs: Collection[str], search: SearchInputs = NO_SEARCH) -> None:
+        self.sample, self.needs = sample, needs
+        self.queries, self.text_lengths = search
 
     @cached_property
     def _group(self) -> NDArray[np.int64]:
@@ -151,13 +154,21 @@ class JackknifeGroups:
         asking = Points.of(self.queries.to_usable_rows(), _deal_out(self.queries))
         return QueriedPoints(self.points, asking)
 
+    @cached_property
+    def texts(self) -> TextLengths | None:
+        """The rows of the sample with the lengths of their texts."""
+        if not self.text_lengths:
+            return None
+        return TextLengths.of(self.points, self.text_lengths, self.queried)
+
     def split(self, need: str, cells: Cells | None = None) -> GroupSplit:
         """The statistic of all groups, of all but one, and of halves; cells are those of the points."""
         if need == "sample":
             return _split_points(self.points)
-        if need == "queries":
-            assert self.queried is not None
-            return _split_points(self.queried)
+        if need in ("queries", "texts"):
+            found = self.queried if need == "queries" else self.texts
+            assert found is not None
+            return _split_points(found)
         if cells is not None:
             return _split_points(cells)
         if need == "spectra":  # those of all sequences are there already
@@ -211,7 +222,7 @@ def _deal_out(sample: Sample) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(starts)) % GROUPS, np.diff(np.append(starts, sample.n)))
 
 
-def _split_points(points: Points | Cells | QueriedPoints) -> GroupSplit:
+def _split_points(points: Points | Cells | QueriedPoints | TextLengths) -> GroupSplit:
     left_out = (points.leave_out(g) for g in range(GROUPS))
     return GroupSplit(points, left_out, lambda: [points.only(points.group % 2 == side) for side in (0, 1)])
 

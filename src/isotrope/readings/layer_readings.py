@@ -17,15 +17,16 @@ from isotrope.measures.selection import check_no_images, select, select_variants
 from isotrope.quantization.cells import Cells
 from isotrope.readings.intervals import NONE, JackknifeGroups, compute_intervals
 from isotrope.readings.null import Nulls
+from isotrope.readings.queries import NO_SEARCH, SearchInputs
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.statistics import (
     Moments,
     MomentsAndSample,
     Points,
     QueriedPoints,
-    Sample,
     SequenceStatistics,
     Summary,
+    TextLengths,
     TokenStatistics,
 )
 
@@ -37,7 +38,11 @@ _MISSING = {
     "sample": "no sample of the rows was kept (--sample 0)",
     "cells": "no sample of the rows was kept (--sample 0)",
     "queries": "there are no queries (--queries FILE)",
+    "texts": "the texts of the rows are not known (--text-column)",
 }
+
+#: Statistics of sampled rows, by what they are called there.
+_OF_GROUPS = {"sample": "points", "queries": "queried", "texts": "texts"}
 
 #: Why there is no interval, where few rows hold most of what is averaged.
 _HEAVY_TAILS = "no interval: the rows' lengths have heavy tails, so that a few rows decide the average"
@@ -51,7 +56,7 @@ def read(
     group: str | None,
     seed: int,
     nulls: Nulls,
-    queries: Sample | None = None,
+    search: SearchInputs = NO_SEARCH,
     done: Callable[[tuple[Any, ...]], None] = lambda kind: None,
     examine: Callable[[Points], None] | None = None,
 ) -> list[Reading]:
@@ -64,13 +69,13 @@ def read(
         group: The group, for the readings.
         seed: The seed of the sample, for the readings.
         nulls: Null values.
-        queries: Sampled queries that search the rows, None where there are none.
+        search: Queries that search the rows, and the lengths of their texts.
         done: Called with each kind of statistic that was read.
         examine: Called with the sampled rows, whose neighbours are known by then where a measure needed them.
     """
     kinds = dict.fromkeys(m.statistic for m in measures if m.needs != "layers")
     kept = [kind[0] for kind in kinds if getattr(summary, kind[0], None) is not None]
-    groups = None if summary.sample is None else JackknifeGroups(summary.sample, kept, queries)
+    groups = None if summary.sample is None else JackknifeGroups(summary.sample, kept, search)
     found: dict[tuple[str, str], Reading] = {}
     for kind in kinds:
         wanted = [m for m in measures if m.statistic == kind]
@@ -87,7 +92,7 @@ def read(
             found[m.name, m.variant] = replace(found[m.name, m.variant], low=low, high=high)
         for m in wanted:
             if math.isfinite(found[m.name, m.variant].value):
-                null = nulls.value(m, summary, queries)
+                null = nulls.value(m, summary, search.queries)
                 note = _note(m, found[m.name, m.variant], summary, of)
                 if m in defined and groups is not None and math.isinf(groups.widening(m)):
                     note = "; ".join(filter(None, [note, _HEAVY_TAILS]))
@@ -106,8 +111,8 @@ def find_statistic(
     found, missing = getattr(summary, need, None), _MISSING.get(need)
     if need == "spectra" and summary.sample is not None and summary.sequences is not None:
         found = summary.sample.spectra()
-    if need in ("sample", "queries") and groups is not None:
-        found = groups.points if need == "sample" else groups.queried
+    if need in _OF_GROUPS and groups is not None:
+        found = getattr(groups, _OF_GROUPS[need])
     if need == "cells" and groups is not None:
         try:
             found = Cells.of(groups.points, seed=seed, **dict(settings))
@@ -129,7 +134,7 @@ def _count(statistic: Any) -> int:
     """Rows for moments, tokens and samples, queries, sequences for the others; 0 without a statistic."""
     if statistic is None:
         return 0
-    if isinstance(statistic, Moments | Points | Cells | QueriedPoints):
+    if isinstance(statistic, Moments | Points | Cells | QueriedPoints | TextLengths):
         return statistic.n
     if isinstance(statistic, TokenStatistics):
         return int(statistic.n.sum())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from isotrope.errors import InputError
 from isotrope.layers import Layer
@@ -17,6 +18,17 @@ _MOST_QUERIES = 5_000
 
 #: What is recorded of queries, of what their source describes.
 _FACTS = ("files", "column", "corpus")
+
+
+class SearchInputs(NamedTuple):
+    """What is known of a search besides its documents: sampled queries, and characters of each text by row number."""
+
+    queries: Sample | None = None
+    text_lengths: Mapping[int, int] = MappingProxyType({})
+
+
+#: Neither queries nor texts.
+NO_SEARCH = SearchInputs()
 
 
 @dataclass(frozen=True, eq=False)

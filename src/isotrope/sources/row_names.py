@@ -88,6 +88,11 @@ class RowNames:
             for row in wanted.tolist()
         }
 
+    def measure_texts(self, rows: NDArray[np.integer[Any]]) -> dict[int, int]:
+        """Measure the texts of some rows in characters, by row number; rows without a text are left out."""
+        texts = _find_values(self.texts, np.unique(rows))
+        return {row: len(str(text)) for row, text in texts.items() if text is not None and str(text).strip()}
+
     def describe(self) -> dict[str, Any]:
         """Describe where the names are from, as plain data for provenance."""
         columns = {"id_column": self.ids, "text_column": self.texts}

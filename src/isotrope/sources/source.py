@@ -162,6 +162,10 @@ class Source(ABC):
         """Find the ids and texts of some sequences, by their numbers; nothing where rows have neither."""
         return {} if self.row_names is None else self.row_names.find(rows)
 
+    def measure_texts(self, rows: NDArray[np.uint64]) -> Mapping[int, int]:
+        """Measure the texts of some sequences in characters, by their numbers; nothing where texts are not known."""
+        return {} if self.row_names is None else self.row_names.measure_texts(rows)
+
     def estimate_rows(self, *, rows: int, types: int, units: int) -> tuple[int, int]:
         """Estimate the rows and the token types of a layer from those that the first so many units gave."""
         return self.total or 0, 0

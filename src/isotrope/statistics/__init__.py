@@ -12,6 +12,7 @@ from isotrope.statistics.row_lengths import KeptRows, RowLengths
 from isotrope.statistics.sample import Sample
 from isotrope.statistics.sequences import SequenceSpectra, SequenceStatistics
 from isotrope.statistics.summary import Summary
+from isotrope.statistics.text_lengths import TextLengths
 from isotrope.statistics.token_tables import TokenTables
 from isotrope.statistics.tokens import TokenStatistics, TokenTable
 from isotrope.statistics.usable_rows import UsableRows, prepare_rows
@@ -31,6 +32,7 @@ __all__ = [
     "SequenceSpectra",
     "SequenceStatistics",
     "Summary",
+    "TextLengths",
     "TokenStatistics",
     "TokenTable",
     "TokenTables",

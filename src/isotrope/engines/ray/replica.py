@@ -109,6 +109,9 @@ class Replica:
     def find_names(self, given: Given, rows: Any) -> Mapping[int, RowName]:
         return self._open(given).find_names(rows)
 
+    def measure_texts(self, given: Given, rows: Any) -> Mapping[int, int]:
+        return self._open(given).measure_texts(rows)
+
     def read(self, given: Given, make: Made[T], number: int, bars: Any, skip: bool) -> tuple[Facts, T]:
         """What is made of one shard, whole or not at all. skip: one that cannot be read counts as empty."""
         source = self._open(given)

@@ -149,6 +149,10 @@ class RaySource(Source):
         names: Mapping[int, RowName] = self._workers.get(self._replicas[0].find_names.remote(self._given, rows))
         return names
 
+    def measure_texts(self, rows: NDArray[np.uint64]) -> Mapping[int, int]:
+        lengths: Mapping[int, int] = self._workers.get(self._replicas[0].measure_texts.remote(self._given, rows))
+        return lengths
+
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from number `start` on, made by the workers and brought here."""
         return (batch for number, batch in enumerate(self.map(Batch.to_numpy)) if number >= start)
