@@ -71,7 +71,9 @@ def data(m: Measure, values: Values, rows: Rows | None = None, move: Move = same
         wide = values.astype(np.float64)
         return TWO_SETS[m.needs].of(move(wide), move(repaired(wide)))
     if m.needs == "texts":
-        points = Points.of(prepare_rows(move(values)))
+        rows = known(len(values)) if rows is None else rows
+        number = 7 * rows.sequence + rows.position.astype(np.uint64)  # the same for a row in any order
+        points = Points.of(prepare_rows(move(values), Rows(number)))
         return TextLengths.of(points, {int(row): 5 + int(row) % 17 for row in points.sequence})
     if m.needs == "layers":
         step = np.linspace(0.0, 1.0, values.shape[1]) * (np.abs(values).max(initial=0.0) or 1.0)

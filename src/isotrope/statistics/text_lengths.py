@@ -44,7 +44,9 @@ class TextLengths:
         known = np.array([int(row) in lengths for row in unit.sequence], dtype=bool)
         norms = dict(zip(points.sequence.tolist(), np.sqrt(compute_squared_lengths(points.rows)).tolist(), strict=True))
         others = max(unit.n - 1, 1)
-        lists = unit.neighbours.which[:, :K] if queried is None else queried.results.which
+        lists = np.empty((0, K), np.int64)
+        if unit.n > 1:
+            lists = unit.neighbours.which[:, :K] if queried is None else queried.results.which
         columns = {
             "length": [lengths.get(int(row), 0) for row in unit.sequence],
             "norm": [norms[int(row)] for row in unit.sequence],
