@@ -23,7 +23,7 @@ from isotrope.readings.null import Nulls
 from isotrope.readings.unusual_rows import UnusualRows
 from isotrope.runs.retention import compute_tables
 from isotrope.sources.source import Source
-from isotrope.statistics import Collection, Points, Summary, Wanted
+from isotrope.statistics import Collection, Summary, Wanted
 from isotrope.storage.redaction import mask_facts
 from isotrope.verdict.judge import judge
 
@@ -196,12 +196,10 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
 
     compared: list[ComparedRows | None] = []
 
-    def compare(points: Points) -> None:
-        compared.append(compare_rows(layers[-1], points, options.seed))
-
     def read_layer(job: tuple[str | None, Layer]) -> tuple[Summary, list[Reading]]:
         group, layer = job
         summary = collection.layer(layer, group)
+        is_compared = job == (None, layers[-1]) and has_items(summary)
         found = read(
             summary,
             measures,
@@ -210,7 +208,9 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
             seed=options.seed,
             nulls=nulls,
             done=lambda kind: add_progress(costs[kind]),
-            examine=compare if job == (None, layers[-1]) and has_items(summary) else None,
+            examine=(lambda points: compared.append(compare_rows(layer, points, options.seed)))
+            if is_compared
+            else None,
         )
         return summary, found
 
