@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from isotrope.compute.threads import open_pool
@@ -23,7 +24,7 @@ from isotrope.readings.null import Nulls
 from isotrope.readings.unusual_rows import UnusualRows
 from isotrope.runs.retention import compute_tables
 from isotrope.sources.source import Source
-from isotrope.statistics import Collection, Summary, Wanted
+from isotrope.statistics import Collection, Points, Summary, Wanted
 from isotrope.storage.redaction import mask_facts
 from isotrope.verdict.judge import judge
 
@@ -208,9 +209,7 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
             seed=options.seed,
             nulls=nulls,
             done=lambda kind: add_progress(costs[kind]),
-            examine=(lambda points: compared.append(compare_rows(layer, points, options.seed)))
-            if is_compared
-            else None,
+            examine=partial(_compare, compared, layer, options.seed) if is_compared else None,
         )
         return summary, found
 
@@ -236,6 +235,11 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
     )
     findings.verdict = judge(findings)
     return findings
+
+
+def _compare(compared: list[ComparedRows | None], layer: Layer, seed: int, points: Points) -> None:
+    """Add what the neighbours of sampled rows tell of them."""
+    compared.append(compare_rows(layer, points, seed))
 
 
 def _check_rows(collection: Collection) -> None:
