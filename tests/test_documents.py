@@ -106,10 +106,11 @@ def test_commands_of_the_readme_exist() -> None:
 
 def test_the_thresholds_are_in_the_docs() -> None:
     """docs/verdict.md shows the one table of thresholds, word for word."""
-    from isotrope.verdict.thresholds import THRESHOLDS
+    from isotrope.verdict.thresholds import DUPLICATES, SEARCH_THRESHOLDS, THRESHOLDS
 
     page = (ROOT / "docs" / "verdict.md").read_text("utf-8")
-    shown = [f"| {t.word} | `{t.measure}` {t.bound} | {t.meaning} | {t.evidence} |" for t in THRESHOLDS]
+    table = (*THRESHOLDS, *DUPLICATES, *SEARCH_THRESHOLDS)
+    shown = [f"| {t.word} | `{t.measure}` {t.bound} | {t.meaning} | {t.evidence} |" for t in table]
     assert [line for line in page.splitlines() if line.startswith("| ") and "`" in line] == shown
 
 

@@ -171,8 +171,8 @@ SEARCH_THRESHOLDS = (
         0.1,
         1,
         "one row in ten or more is among the ten nearest of no other row",
-        "Isotropic rows give 0.000, questions of Quora and on medicine embedded by all-MiniLM-L6-v2 0.001 to 0.004, and "
-        "0.027 with 300 rows; rows whose variances fall as 1/i reach 0.11 in 384 dimensions.",
+        "Isotropic rows give 0.000, questions of Quora and on medicine embedded by all-MiniLM-L6-v2 0.001 to 0.004, "
+        "and 0.027 with 300 rows; rows whose variances fall as 1/i reach 0.11 in 384 dimensions.",
     ),
     Threshold(
         "no contrast",
@@ -191,8 +191,8 @@ SEARCH_THRESHOLDS = (
         0.1,
         1,
         "one row in ten or more has a nearly equal one that takes a place in its results",
-        "Medical questions embedded by all-MiniLM-L6-v2 give 0.000, questions of Quora, many of which were asked twice, "
-        "0.06; isotropic rows give 0 in 16 dimensions or more.",
+        "Medical questions embedded by all-MiniLM-L6-v2 give 0.000, questions of Quora, many of which were asked "
+        "twice, 0.06; isotropic rows give 0 in 16 dimensions or more.",
     ),
     Threshold(
         "metric mismatch",
@@ -201,8 +201,8 @@ SEARCH_THRESHOLDS = (
         0.4,
         -1,
         "by inner product most results differ from those by cosine, because the rows' lengths vary",
-        "Questions of Quora and on medicine embedded by all-MiniLM-L6-v2 without its last, normalizing step give 0.73 and "
-        "0.48; half of the rows normalized and half not 0.38, lognormal lengths of sigma 0.5 0.17.",
+        "Questions of Quora and on medicine embedded by all-MiniLM-L6-v2 without its last, normalizing step give 0.73 "
+        "and 0.48; half of the rows normalized and half not 0.38, lognormal lengths of sigma 0.5 0.17.",
     ),
     Threshold(
         "outliers",
@@ -222,7 +222,7 @@ SEARCH_THRESHOLDS = (
         1,
         "many rows are in small islands of the neighbour graph",
         "Isotropic rows give 0.000, medical questions embedded by all-MiniLM-L6-v2 0.01, questions of Quora with their "
-        "many paraphrases 0.14; rows whose variances fall as 1/sqrt(i) 0.38 in 384 dimensions.",
+        "many paraphrases 0.14; rows whose variances fall as 1/i 0.38 in 384 dimensions.",
     ),
 )
 
@@ -235,8 +235,8 @@ DUPLICATES = (
         0.1,
         1,
         "one row in ten or more repeats an earlier one",
-        "Each copy takes one place of ten in the results of a query that finds it: with one in ten rows repeated, a list "
-        "of ten loses about one.",
+        "Each copy takes one place of ten in the results of a query that finds it: with one in ten rows repeated, a "
+        "list of ten loses about one.",
     ),
     Threshold(
         "duplicates",
