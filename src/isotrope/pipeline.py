@@ -200,7 +200,7 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
     def read_layer(job: tuple[str | None, Layer]) -> tuple[Summary, list[Reading]]:
         group, layer = job
         summary = collection.layer(layer, group)
-        is_compared = job == (None, layers[-1]) and has_items(summary)
+        is_compared = job == (None, layers[-1]) and _needs_comparison(source, measures, summary)
         found = read(
             summary,
             measures,
@@ -235,6 +235,11 @@ def compute_findings(collection: Collection, source: Source, options: SelectedMe
     )
     findings.verdict = judge(findings)
     return findings
+
+
+def _needs_comparison(source: Source, measures: Sequence[Measure], summary: Summary) -> bool:
+    """Whether sampled rows are compared with each other: they have names, or measures do it anyway."""
+    return has_items(summary) and (source.has_names or any(m.group in ("search", "neighbours") for m in measures))
 
 
 def _compare(compared: list[ComparedRows | None], layer: Layer, seed: int, points: Points) -> None:

@@ -97,6 +97,7 @@ class Replica:
             "dtype": source.dtype,
             "parts": source.parts,
             "shard_size": source.shard_size,
+            "has_names": source.has_names,
         }
         return {"values": values, "described": source.describe(), "identity": find_identity(source)}
 
