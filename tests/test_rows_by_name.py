@@ -107,13 +107,13 @@ def test_findings_go_through_json(found: Findings) -> None:
 
 
 def test_clean_vectors_raise_no_alarm() -> None:
-    clean = isotrope.scan(vectors=make_clean_vectors(), measures="mean_cosine")
+    clean = isotrope.scan(vectors=make_clean_vectors())
     assert set(clean.rows) <= NATURAL
     assert clean.counts["duplicate_rows"] == clean.counts["hub_rows"] == clean.counts["outlier_rows"] == 0
 
 
 def test_without_ids_a_row_is_its_number(planted: Planted) -> None:
-    found = isotrope.scan(vectors=planted.rows, measures="mean_cosine")
+    found = isotrope.scan(vectors=planted.rows, measures="hub_share")
     assert {row["id"] for row in found.rows["zero"]} == set(planted.zero.tolist())
     assert all(row["id"] == row["row"] and "text" not in row for rows in found.rows.values() for row in rows)
 
@@ -139,7 +139,7 @@ def test_the_table_of_rows(planted: Planted, tmp_path: Path) -> None:
 
 
 def test_a_sample_is_smaller_than_the_rows(planted: Planted) -> None:
-    found = isotrope.scan(vectors=planted.rows, sample=500, measures="mean_cosine")
+    found = isotrope.scan(vectors=planted.rows, sample=500, measures="hub_share")
     assert found.counts["examined_rows"] == len(found.tables["rows"]) == 500
     # Zero rows, long rows and copies are found among all rows.
     assert {row["id"] for row in found.rows["zero"]} == set(planted.zero.tolist())
@@ -149,8 +149,14 @@ def test_a_sample_is_smaller_than_the_rows(planted: Planted) -> None:
     assert "examined_rows" not in none.counts
 
 
+def test_rows_without_names_are_not_compared_for_other_measures(planted: Planted) -> None:
+    found = isotrope.scan(vectors=planted.rows, measures="mean_cosine")
+    assert "rows" not in found.tables
+    assert set(found.rows) == {"zero", "nonfinite", "extreme", "duplicates"}
+
+
 def test_two_rows_are_enough() -> None:
-    found = isotrope.scan(vectors=np.array([[1.0, 0.0], [0.0, 1.0]]), measures="mean_cosine")
+    found = isotrope.scan(vectors=np.array([[1.0, 0.0], [0.0, 1.0]]), measures="hub_share")
     assert found.tables["rows"]["nearest"].tolist() == ["1", "0"]
 
 
@@ -179,7 +185,7 @@ def test_planted_defects_in_scifact(scifact: tuple[NDArray[np.float32], list[dic
 
 @pytest.mark.long
 def test_no_false_alarm_on_scifact(scifact: tuple[NDArray[np.float32], list[dict[str, str]]]) -> None:
-    found = isotrope.scan(vectors=scifact[0], measures="mean_cosine")
+    found = isotrope.scan(vectors=scifact[0])
     assert set(found.rows) <= NATURAL
     assert found.counts["outlier_rows"] <= 0.001 * len(scifact[0])
     assert all(statement.level == 0 for statement in found.verdict.statements)

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from isotrope.compute.threads import open_pool
@@ -220,13 +221,11 @@ def compute_findings(
 
     compared: list[ComparedRows | None] = []
 
-    def compare(points: Points) -> None:
-        compared.append(compare_rows(layers[-1], points, options.seed))
-
     def read_layer(job: tuple[str | None, Layer]) -> tuple[Summary, list[Reading]]:
         group, layer = job
         summary = collection.layer(layer, group)
         sampled = None if queries is None or group is not None else queries.find_sample(layer)
+        is_compared = job == (None, layers[-1]) and _needs_comparison(source, measures, summary)
         found = read(
             summary,
             # Queries search all rows, not those of one group.
@@ -237,7 +236,7 @@ def compute_findings(
             nulls=nulls,
             search=SearchInputs(sampled, texts),
             done=lambda kind: add_progress(costs[kind]),
-            examine=compare if job == (None, layers[-1]) and has_items(summary) else None,
+            examine=partial(_compare, compared, layer, options.seed) if is_compared else None,
         )
         return summary, found
 
@@ -271,6 +270,16 @@ def _measure_texts(collection: Collection, layers: Sequence[Layer], source: Sour
     if summary.sample is None or not has_items(summary):
         return {}
     return source.measure_texts(summary.sample.rows.sequence)
+
+
+def _needs_comparison(source: Source, measures: Sequence[Measure], summary: Summary) -> bool:
+    """Whether sampled rows are compared with each other: they have names, or measures do it anyway."""
+    return has_items(summary) and (source.has_names or any(m.group in ("search", "neighbours") for m in measures))
+
+
+def _compare(compared: list[ComparedRows | None], layer: Layer, seed: int, points: Points) -> None:
+    """Add what the neighbours of sampled rows tell of them."""
+    compared.append(compare_rows(layer, points, seed))
 
 
 def _check_rows(collection: Collection) -> None:

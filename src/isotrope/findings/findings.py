@@ -33,9 +33,9 @@ class Findings:
         counts: What was counted, such as texts and zero rows.
         provenance: How the run came about, as plain data.
         tables: Token types, spectra and curves as DataFrames, by name.
-        rows: Rows to look at, by kind (zero, nonfinite, extreme, duplicates): the id and the layer of some of each
-            kind; `counts` says how many there are. An entry of duplicates is a group of `size` equal rows with the
-            ids of some `members`.
+        rows: Rows to look at, by kind (zero, nonfinite, extreme, duplicates, hubs, never_found, outliers), the worst
+            first: `id`, `row` (its number), `text` where it is known, the layer and numbers. Duplicates of one `group`
+            belong together. At most 100 of each kind; `counts` says how many there are.
     """
 
     readings: list[Reading]

@@ -153,6 +153,11 @@ class Source(ABC):
         """Return the text of token types, None where rows have no tokens."""
         return None
 
+    @property
+    def has_names(self) -> bool:
+        """Whether ids or texts of the rows are known."""
+        return self.row_names is not None
+
     def check_names(self) -> None:
         """Check that ids and texts are there for all rows, and that no id repeats."""
         if self.row_names is not None:

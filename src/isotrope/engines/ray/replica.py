@@ -97,6 +97,7 @@ class Replica:
             "dtype": source.dtype,
             "parts": source.parts,
             "shard_size": source.shard_size,
+            "has_names": source.has_names,
         }
         return {"values": values, "described": source.describe(), "identity": find_identity(source)}
 
@@ -199,11 +200,23 @@ def use_absolute_paths(reading: Input) -> Input:
 
     if isinstance(reading.text, str) and reading.text == "-":
         raise InputError("workers cannot read this process's standard input; write the text to a file and name it.")
-    names = ["model", "vectors", "token_weights", "id_column", "text_column"]
+    names = ["model", "vectors", "token_weights"]
     # A list is of texts, though one of them may happen to be the name of a file, unless it is one of images or sounds.
     if not isinstance(reading.text, (list, tuple)) or kind_of(reading.text) is not None:
         names.append("text")
-    return replace(reading, **{name: _absolute(getattr(reading, name)) for name in names})
+    places = {name: _absolute(getattr(reading, name)) for name in names}
+    columns = {name: _absolute_column(getattr(reading, name)) for name in ("id_column", "text_column")}
+    return replace(reading, **places, **columns)
+
+
+def _absolute_column(given: Any) -> Any:
+    """A file of ids or texts, `FILE` or `FILE:COLUMN`, named from the root; the name of a column has no ending."""
+    if not isinstance(given, (str, Path)):
+        return given
+    path, colon, column = str(given).rpartition(":")
+    if colon and os.path.isfile(path):
+        return f"{_absolute(path)}:{column}"
+    return _absolute(given) if Path(given).suffix and os.path.isfile(given) else given
 
 
 def _absolute(place: Any) -> Any:

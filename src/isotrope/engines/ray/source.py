@@ -120,6 +120,7 @@ class RaySource(Source):
     shard_size: int = 0
     layer_names: Mapping[Layer, str] = MappingProxyType({})
     parts: int = 1
+    has_names: bool = False
 
     def __init__(self, workers: Workers, given: Given) -> None:
         self._workers, self._ray, self._replicas = workers, workers.ray, workers.replicas

@@ -107,11 +107,11 @@ class QdrantVectors(Store):
     def column_names(self) -> list[str]:
         """The id, and the keys of the first points' payloads."""
         first = next(self.points.pages(True, 0, _PAGE, with_vectors=False), [])
-        return list(dict.fromkeys([_ID, *(key for point in first for key in point.payload or {})]))
+        return list(dict.fromkeys([_ID, *(key for point in first for key in _list_keys(point.payload))]))
 
     def read_column(self, name: str, size: int) -> Iterator[list[Any]]:
         for points in self.points.pages(name != _ID and [name], 0, size, with_vectors=False):
-            yield [point.id if name == _ID else (point.payload or {}).get(name) for point in points]
+            yield [point.id if name == _ID else _find_value(point.payload, name) for point in points]
 
     def records(self, size: int) -> Records:
         """Points with their ids and payloads."""
@@ -226,11 +226,25 @@ def _having(vector: str) -> Any:
     return models.Filter(must=[models.HasVectorCondition(has_vector=vector)])
 
 
-def _label(payload: Any, key: str) -> str:
-    """The value of a key such as "author.name" as text, "null" where there is none."""
+def _list_keys(payload: Any) -> list[str]:
+    """The keys of a payload, such as "author.name" where values are payloads themselves."""
+    found: list[str] = []
+    for key, value in (payload or {}).items():
+        found += [f"{key}.{below}" for below in _list_keys(value)] if isinstance(value, dict) else [key]
+    return found
+
+
+def _find_value(payload: Any, key: str) -> Any:
+    """The value of a key such as "author.name", None where there is none."""
     value = payload
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _label(payload: Any, key: str) -> str:
+    """The value of a key as text, "null" where there is none."""
+    value = _find_value(payload, key)
     if isinstance(value, (list, dict)):
         raise InputError(f"the payload {key!r} holds a {type(value).__name__}, expected one value; name another key.")
     return "null" if value is None else str(value)
