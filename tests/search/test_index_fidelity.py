@@ -158,6 +158,9 @@ def test_the_cheapest_setting_that_surely_reaches_the_recall_is_recommended() ->
     assert best is not None
     assert best.setting == "fast"
     assert "384 bytes per vector" in best.words
+    as_fast = replace(fast, setting="as fast", speed=2.01)
+    closer = replace(fast, setting="closer", speed=1.98, recall=0.98)
+    assert recommend([*everything, as_fast, closer], 0.95) == recommend([closer], 0.95)
     smaller = recommend([*everything, replace(repaired, bytes=48.0, rescoring_bytes=1536.0)], 0.95)
     assert smaller is not None
     assert (smaller.repair, smaller.bytes) == ("centering", 48.0)
@@ -169,7 +172,7 @@ def test_the_cheapest_setting_that_surely_reaches_the_recall_is_recommended() ->
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"queries": QUERIES[:, :5]}, "the queries have 5 columns and the vectors 16"),
+        ({"queries": QUERIES[:, :5]}, "the queries have 5 columns and the documents 16"),
         ({"recall": 0.0}, "wanted recall 0,"),
         ({"recall": 1.5}, "wanted recall 1.5,"),
         ({"recall": math.nan}, "wanted recall nan"),

@@ -1,23 +1,27 @@
-"""Retrieval sets of vectors: documents and queries that are encoded already, their ids, and judgements."""
+"""Sets of vectors: documents and queries that are encoded already, their ids, and judgements."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from isotrope.errors import InputError
 from isotrope.evaluation.judged_rows import JudgedRows
 from isotrope.evaluation.judgements import check_known, describe_judgements, group_by_query, open_judgements
+from isotrope.sources.input import Input
 from isotrope.sources.vectors.row_ids import read_row_ids
 from isotrope.sources.vectors.source import ArraySource
 
 #: Ids of documents or queries: a file, or a list.
-Ids = str | Path | Sequence[object] | None
+Ids: TypeAlias = str | Path | Sequence[object] | None
+
+#: Judgements: a file, or the relevance of documents by the ids of queries and documents.
+Qrels: TypeAlias = str | Path | Mapping[str, Mapping[str, int]] | None
 
 
 @dataclass(frozen=True)
@@ -29,53 +33,79 @@ class VectorSystem:
     pooling: None = None
 
 
-def open_judged_vectors(
-    documents: ArraySource,
-    queries: ArraySource,
-    qrels: str | Path | Mapping[str, Mapping[str, int]],
-    *,
-    id_column: str | None = None,
-    document_ids: Ids = None,
-    query_ids: Ids = None,
-) -> JudgedRows:
-    """Read vectors of queries, ids and judgements, and check that they belong together.
+@dataclass(frozen=True, eq=False)
+class VectorSet:
+    """Vectors of documents, and of queries where there are any, with what says which belong together.
 
-    Args:
+    Attributes:
         documents: Vectors of the documents.
-        queries: Vectors of the queries. Those without judgements are left out.
-        qrels: File of BEIR or TREC, or a mapping from queries to documents to relevance.
+        queries: Vectors of the queries, None without any.
+        qrels: File of BEIR or TREC, or a mapping from queries to documents to relevance; None without judgements.
         id_column: Column of ids in both tables; by default `_id` or `id`. Without ids, judgements name rows by
             their numbers, counted from 0.
         document_ids, query_ids: Files or lists of ids, in place of columns.
     """
-    if queries.width != documents.width:
-        raise InputError(
-            f"the queries have {queries.width} columns and the documents {documents.width}, expected the same width: "
-            "encode both with one model."
+
+    documents: ArraySource
+    queries: ArraySource | None = None
+    qrels: Qrels = None
+    id_column: str | None = None
+    document_ids: Ids = None
+    query_ids: Ids = None
+
+    def __post_init__(self) -> None:
+        if self.queries is not None and self.queries.width != self.documents.width:
+            raise InputError(
+                f"the queries have {self.queries.width} columns and the documents {self.documents.width}, expected the "
+                "same width: encode both with one model."
+            )
+
+    @property
+    def name(self) -> str:
+        """The file of the documents, or what they are in memory."""
+        return _name_vectors(self.documents)
+
+    def read_judged(self) -> JudgedRows:
+        """Read queries, ids and judgements, and check that they belong together; queries without any are left out."""
+        if self.queries is None or self.qrels is None:
+            raise InputError("got --qrels without --queries; give the vectors of the judged queries.")
+        judged = open_judgements(self.qrels)
+        source = "the mapping" if isinstance(self.qrels, Mapping) else str(self.qrels)
+        documents = self._read_ids(self.documents, "documents", self.document_ids)
+        queries = self._read_ids(self.queries, "queries", self.query_ids)
+        names = list(map(str, range(self.documents.total))) if documents is None else documents
+        asked = list(map(str, range(self.queries.total))) if queries is None else queries
+        check_known(source, [(j.line, j.document) for j in judged], "documents", self.name, set(names))
+        check_known(source, [(j.line, j.query) for j in judged], "queries", _name_vectors(self.queries), set(asked))
+        by_query = group_by_query(source, judged)
+        kept = [row for row, name in enumerate(asked) if name in by_query]
+        judgements = {asked[row]: by_query[asked[row]] for row in kept}
+        same_ids = documents is not None and queries is not None
+        return JudgedRows(
+            Path(self.name).stem,
+            names,
+            judgements,
+            describe_judgements(judgements, same_ids=same_ids),
+            self.documents,
+            read_all_rows(self.queries)[kept],
+            same_ids,
         )
-    judged = open_judgements(qrels)
-    source = "the mapping" if isinstance(qrels, Mapping) else str(qrels)
-    columns = [None if ids is not None else id_column for ids in (document_ids, query_ids)]
-    found_documents = read_row_ids(documents, "documents", column=columns[0], ids=document_ids)
-    found_queries = read_row_ids(queries, "queries", column=columns[1], ids=query_ids)
-    names = list(map(str, range(documents.total))) if found_documents is None else found_documents
-    asked = list(map(str, range(queries.total))) if found_queries is None else found_queries
-    where = {"documents": name_vectors(documents), "queries": name_vectors(queries)}
-    check_known(source, [(j.line, j.document) for j in judged], "documents", where["documents"], set(names))
-    check_known(source, [(j.line, j.query) for j in judged], "queries", where["queries"], set(asked))
-    by_query = group_by_query(source, judged)
-    kept = [row for row, name in enumerate(asked) if name in by_query]
-    judgements = {asked[row]: by_query[asked[row]] for row in kept}
-    same_ids = found_documents is not None and found_queries is not None
-    return JudgedRows(
-        Path(where["documents"]).stem,
-        names,
-        judgements,
-        describe_judgements(judgements, same_ids=same_ids),
-        documents,
-        read_all_rows(queries)[kept],
-        same_ids,
-    )
+
+    def describe(self) -> dict[str, Any]:
+        """Plain data for provenance."""
+        sources = [source for source in (self.documents, self.queries) if source is not None]
+        qrels = None if self.qrels is None or isinstance(self.qrels, Mapping) else str(self.qrels)
+        return {"vectors": [source.describe() for source in sources], "qrels": qrels}
+
+    def _read_ids(self, source: ArraySource, what: str, ids: Ids) -> list[str] | None:
+        return read_row_ids(source, what, column=self.id_column if ids is None else None, ids=ids)
+
+
+def open_vectors(reading: Input, vectors: Any) -> ArraySource:
+    """Open vectors, as a source that can be read several times; reading: how they are read."""
+    source = replace(reading, vectors=vectors, precision="fast").open()
+    assert isinstance(source, ArraySource)
+    return source
 
 
 def read_all_rows(source: ArraySource) -> Any:
@@ -83,6 +113,6 @@ def read_all_rows(source: ArraySource) -> Any:
     return np.concatenate([batch.layers[0] for batch in source.batches()])
 
 
-def name_vectors(source: ArraySource) -> str:
+def _name_vectors(source: ArraySource) -> str:
     """The file of vectors, or what they are in memory."""
     return "the array" if source.paths is None else os.path.basename(source.paths[0].rstrip("/")) or source.paths[0]

@@ -14,7 +14,7 @@ from isotrope.engines.engine import Engine
 from isotrope.errors import InputError
 from isotrope.evaluation.beir import RetrievalSet, open_set
 from isotrope.evaluation.judged_rows import JudgedRows, evaluate_judged_rows
-from isotrope.evaluation.judged_vectors import Ids, VectorSystem, name_vectors, open_judged_vectors
+from isotrope.evaluation.judged_vectors import Ids, Qrels, VectorSet, VectorSystem, open_vectors
 from isotrope.evaluation.result import RetrievalEvaluation
 from isotrope.evaluation.run_files import check_run_files
 from isotrope.evaluation.treatments import (
@@ -42,7 +42,7 @@ def evaluate_retrieval(
     data: str | Path | None = None,
     documents: Any = None,
     queries: Any = None,
-    qrels: str | Path | Mapping[str, Mapping[str, int]] | None = None,
+    qrels: Qrels = None,
     column: str | None = None,
     id_column: str | None = None,
     document_ids: Ids = None,
@@ -151,19 +151,16 @@ def evaluate_retrieval(
             }
         )
         tell("reading the vectors", 0, None)
-        reading = replace(reading, column=column, precision="fast")
-        assert qrels is not None
-        asked_of, searched = (_open_vectors(reading, rows) for rows in (queries, documents))
-        rows = open_judged_vectors(
-            searched, asked_of, qrels, id_column=id_column, document_ids=document_ids, query_ids=query_ids
-        )
+        reading = replace(reading, column=column)
+        searched, asking = (open_vectors(reading, given) for given in (documents, queries))
+        vectors = VectorSet(searched, asking, qrels, id_column, document_ids, query_ids)
+        rows = vectors.read_judged()
         for treatment in treatments:
             treatment.check_width(rows.source.width)
-        system = VectorSystem(name_vectors(searched))
+        system = VectorSystem(vectors.name)
         found = evaluate_judged_rows(rows, treatments, system, seed=seed, run_files=run_files, tell=tell)
-        settings |= {"vectors": [searched.describe(), asked_of.describe()]}
-        settings |= {"qrels": None if isinstance(qrels, Mapping) else str(qrels)}
-        return replace(found, provenance=describe_provenance(started, settings, 0) | {"engine": {"name": "local"}})
+        provenance = describe_provenance(started, settings | vectors.describe(), 0)
+        return replace(found, provenance=provenance | {"engine": {"name": "local"}})
     tell("reading the set", 0, None)
     texts_of = open_set(data, split)
     text = open_fit_text(fit_text)
@@ -198,13 +195,6 @@ def _check_unused(changed: Mapping[str, bool]) -> None:
     for name, was_changed in changed.items():
         if was_changed:
             raise InputError(f"vectors have no use for --{name}; leave it out.")
-
-
-def _open_vectors(reading: Input, vectors: Any) -> ArraySource:
-    """Open vectors, in a source that a search reads several times."""
-    source = replace(reading, vectors=vectors).open()
-    assert isinstance(source, ArraySource)
-    return source
 
 
 def _encode_set(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.evaluation.judged_rows import JudgedRows
-from isotrope.evaluation.judged_vectors import Ids, open_judged_vectors, read_all_rows
+from isotrope.evaluation.judged_vectors import VectorSet, read_all_rows
 from isotrope.evaluation.ranking import NOTHING
 from isotrope.sources.vectors.source import ArraySource
 
@@ -43,34 +42,7 @@ class IndexData:
     own: Numbers
 
 
-@dataclass(frozen=True)
-class IndexInput:
-    """Where vectors, queries and judgements are; the fields are explained with `isotrope.evaluate_index`."""
-
-    vectors: ArraySource
-    queries: ArraySource | None = None
-    qrels: str | Path | Mapping[str, Mapping[str, int]] | None = None
-    id_column: str | None = None
-    document_ids: Ids = None
-    query_ids: Ids = None
-
-    def open_judged(self) -> JudgedRows | None:
-        """Open the judgements with the rows of their queries, None where there are none."""
-        if self.qrels is None:
-            return None
-        if self.queries is None:
-            raise InputError("got --qrels without --queries; give the vectors of the judged queries.")
-        return open_judged_vectors(
-            self.vectors,
-            self.queries,
-            self.qrels,
-            id_column=self.id_column,
-            document_ids=self.document_ids,
-            query_ids=self.query_ids,
-        )
-
-
-def read_index_data(given: IndexInput, k: int, sample: int, seed: int) -> IndexData:
+def read_index_data(given: VectorSet, k: int, sample: int, seed: int) -> IndexData:
     """Read at most `sample` vectors and their queries, without rows that are zero or not finite.
 
     Args:
@@ -79,18 +51,13 @@ def read_index_data(given: IndexInput, k: int, sample: int, seed: int) -> IndexD
         sample: Vectors at most. Judged documents are always among them.
         seed: Selects rows and queries.
     """
-    judged = given.open_judged()
+    judged = None if given.qrels is None else given.read_judged()
     rng = np.random.default_rng(seed)
-    total = given.vectors.total
-    if given.queries is not None and given.queries.width != given.vectors.width:
-        raise InputError(
-            f"the queries have {given.queries.width} columns and the vectors {given.vectors.width}, expected the same "
-            "width: encode both with one model."
-        )
+    total = given.documents.total
     held_out = min(MOST_QUERIES, min(total, sample) // _HELD_OUT) if given.queries is None else 0
     wanted = () if judged is None else find_judged_rows(judged)
     kept = select_rows(total, sample + held_out, wanted, rng)
-    rows, notes = read_rows(given.vectors, kept), []
+    rows, notes = read_rows(given.documents, kept), []
     if len(kept) < total:
         notes.append(f"{len(kept):,} of {total:,} vectors were sampled")
     good = is_usable(rows)

@@ -11,7 +11,7 @@ import numpy as np
 
 from isotrope.compute.threads import limit_threads
 from isotrope.errors import InputError
-from isotrope.evaluation.judged_vectors import Ids
+from isotrope.evaluation.judged_vectors import Ids, Qrels, VectorSet, open_vectors
 from isotrope.evaluation.metrics import Mean, Vector
 from isotrope.evaluation.result import PointDifference, list_differences
 from isotrope.evaluation.significance import PairedComparison, compare
@@ -19,12 +19,11 @@ from isotrope.evaluation.treatments import RAW, parse_treatments
 from isotrope.pipeline import Progress
 from isotrope.repairs import Repair
 from isotrope.search.faiss_index import import_faiss, use_one_thread
-from isotrope.search.index_data import IndexInput, read_index_data
+from isotrope.search.index_data import read_index_data
 from isotrope.search.index_recall import compute_ndcg, compute_recall
 from isotrope.search.index_result import IndexEvaluation, IndexScore, recommend
 from isotrope.search.index_trials import IndexTrial, TreatmentTrial, try_treatment
 from isotrope.sources.input import Input
-from isotrope.sources.vectors.source import ArraySource
 from isotrope.storage.provenance import describe_provenance, record_start
 
 
@@ -32,7 +31,7 @@ def evaluate_index(
     vectors: Any,
     *,
     queries: Any = None,
-    qrels: str | Path | Mapping[str, Mapping[str, int]] | None = None,
+    qrels: Qrels = None,
     recall: float = 0.95,
     k: int = 10,
     repairs: Sequence[str | Path | Repair] = ("centering",),
@@ -76,19 +75,17 @@ def evaluate_index(
     faiss = import_faiss()
     _check_numbers(recall, k, sample)
     treatments = parse_treatments(repairs, seed=seed, of_vectors=True)
-    sources = [None if rows is None else _open_vectors(rows, column) for rows in (vectors, queries)]
-    assert sources[0] is not None
+    reading = Input(column=column)
+    asked = None if queries is None else open_vectors(reading, queries)
+    given = VectorSet(open_vectors(reading, vectors), asked, qrels, id_column, document_ids, query_ids)
     for treatment in treatments:
-        treatment.check_width(sources[0].width)
+        treatment.check_width(given.documents.width)
     tell("reading vectors", 0, None)
-    given = IndexInput(sources[0], sources[1], qrels, id_column, document_ids, query_ids)
     data = read_index_data(given, k, sample, seed)
     with use_one_thread(), limit_threads():
         trials = [try_treatment(treatment, data, k, seed, tell) for treatment in treatments]
         scores, differences = _score_trials(trials, trials[0], k, seed)
     settings = {"seed": seed, "k": k, "sample": sample, "recall": recall, "faiss": faiss.__version__, "threads": 1}
-    settings |= {"vectors": [source.describe() for source in sources if source is not None]}
-    settings |= {"qrels": None if isinstance(qrels, Mapping) or qrels is None else str(qrels)}
     return IndexEvaluation(
         wanted=recall,
         k=k,
@@ -98,7 +95,7 @@ def evaluate_index(
         recommendation=recommend(scores, recall),
         by_repair={t.repair: recommend((s for s in scores if s.repair == t.repair), recall) for t in trials},
         notes=data.notes,
-        provenance=describe_provenance(started, settings, 0),
+        provenance=describe_provenance(started, settings | given.describe(), 0),
     )
 
 
@@ -109,12 +106,6 @@ def _check_numbers(recall: float, k: int, sample: int) -> None:
         raise InputError(f"got k {k}, expected at least 1 neighbour.")
     if sample <= k:
         raise InputError(f"got a sample of {sample:,} vectors, expected more than the {k} neighbours.")
-
-
-def _open_vectors(rows: Any, column: str | None) -> ArraySource:
-    source = Input(vectors=rows, column=column, precision="fast").open()
-    assert isinstance(source, ArraySource)
-    return source
 
 
 def _score_trials(
