@@ -86,7 +86,7 @@ def calibrate(
     json: Json = False,
 ) -> None:
     """
-    Without labels, a threshold is for a rate of false accepts among random pairs; with labels, for a precision or recall.
+    Without labels, a threshold is for a rate of false accepts of random pairs; with labels, for a precision or recall.
     """
     from isotrope.cli.inputs import resolve_input
     from isotrope.search.calibrate import calibrate as compute
@@ -152,7 +152,7 @@ def describe_calibration(found: Calibration) -> list[str]:
         label = found.labelled
         lines.append(
             f"{label['matches']:,} of {label['pairs']:,} labelled pairs match: area under the ROC curve "
-            f"{label['auc']:.3f}; expected calibration error {label['ece_before']:.3f} with the cosine as a probability, "
+            f"{label['auc']:.3f}; expected calibration error {label['ece_before']:.3f} with cosines as probabilities, "
             f"{label['ece_after']:.3f} after isotonic regression."
         )
     if (carried := found.transfer) is not None:

@@ -32,7 +32,8 @@ class NumberedPairs(NamedTuple):
 
 def number_pairs(pairs: Sequence[LabelledPair], rows: SpaceRows, match_from: float | None) -> NumberedPairs:
     """The rows of labelled pairs."""
-    sides = [find_rows([pair[side] for pair in pairs], rows.ids, "the pairs name") for side in (0, 1)]
+    names = [pair.first for pair in pairs], [pair.second for pair in pairs]
+    sides = [find_rows(side, rows.ids, "the pairs name") for side in names]
     grades = np.array([pair.grade for pair in pairs])
     return NumberedPairs(sides[0], sides[1], decide_matches(grades, match_from))
 

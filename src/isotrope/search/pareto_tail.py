@@ -36,6 +36,9 @@ _POOREST_FIT, _SIMULATED = 0.015, 99
 #: Grids of the search for the largest likelihood, each five times as fine as the one before.
 _REFINEMENTS = 3
 
+#: Shape from which on a tail has no mean, and says nothing that can be relied on.
+_HEAVIEST = 1.0
+
 #: Shapes of the profile likelihood. Below −1 the likelihood has no maximum.
 _SHAPES = np.linspace(-1.0, 2.0, 91)
 
@@ -89,7 +92,7 @@ class ParetoTail:
 
     def _find_end(self, part: float, side: int) -> float:
         """The end of the profile-likelihood interval of the score that a part of the exceedances exceeds."""
-        best = genpareto.isf(min(1.0, part), self.shape, scale=self.scale)
+        best = float(genpareto.isf(min(1.0, part), self.shape, scale=self.scale))
         weight = 2.0 * self.effective / len(self.exceedances) / SAMPLES
         top = _compute_profile(self.exceedances, best, part)
         limit = (
@@ -99,7 +102,7 @@ class ParetoTail:
         def compute_margin(away: float) -> float:
             return _compute_profile(self.exceedances, best + side * away, part) - limit
 
-        far = float(best) * 1e-3 + 1e-300
+        far = best * 1e-3 + 1e-300
         while compute_margin(far) > 0.0:
             far *= 2.0
             if side < 0 and far >= best:
@@ -107,7 +110,7 @@ class ParetoTail:
             if far > 1e6 * best:
                 return math.inf
         away = float(brentq(compute_margin, 0.0, far, rtol=1e-6)) if compute_margin(0.0) > 0.0 else 0.0
-        return self.start + float(best) + side * away
+        return self.start + best + side * away
 
 
 def fit_tail(scores: Vector, total: int, effective: float, seed: int = 0) -> ParetoTail:
@@ -141,7 +144,7 @@ def fit_tail(scores: Vector, total: int, effective: float, seed: int = 0) -> Par
             continue
         fit = fit_pareto(exceedances)
         chance = _compute_fit_chance(exceedances, fit, worth, seed)
-        if chance >= _POOREST_FIT:
+        if chance >= _POOREST_FIT and fit.shape < _HEAVIEST:
             return ParetoTail(start, count / total, fit.shape, fit.scale, exceedances, worth, chance)
         reason = "they do not follow one tail, as when some rows are copies of others"
     raise Undefined(f"the largest scores tell no tail: {reason}")
@@ -213,7 +216,7 @@ def _sum_logs(exceedances: Vector, theta: Vector) -> Vector:
 
 
 def _compute_fit_chance(exceedances: Vector, fit: ParetoFit, effective: float, seed: int) -> float:
-    """The chance of a larger Cramér-von Mises distance, from fits to simulated exceedances."""
+    """The chance of a larger distance, from fits to simulated exceedances."""
     size = max(_FEWEST, min(len(exceedances), round(effective)))
     distance = _compute_distance(exceedances, fit) * size / len(exceedances)
     drawn = genpareto.rvs(fit.shape, scale=fit.scale, size=(_SIMULATED, size), random_state=np.random.default_rng(seed))
@@ -223,6 +226,10 @@ def _compute_fit_chance(exceedances: Vector, fit: ParetoFit, effective: float, s
 
 
 def _compute_distance(exceedances: Vector, fit: ParetoFit) -> float:
+    """The distance of Anderson and Darling (1952), which weighs the ends of a distribution most."""
     n = len(exceedances)
-    shares = genpareto.cdf(np.sort(exceedances), fit.shape, scale=fit.scale)
-    return float(((shares - (np.arange(n) + 0.5) / n) ** 2).sum() + 1.0 / (12.0 * n))
+    ordered, odd = np.sort(exceedances), 2.0 * np.arange(1, n + 1) - 1.0
+    with np.errstate(divide="ignore"):
+        below = genpareto.logcdf(ordered, fit.shape, scale=fit.scale)
+        above = genpareto.logsf(ordered, fit.shape, scale=fit.scale)[::-1]
+    return -n - float((odd * np.maximum(below + above, -1e3)).sum()) / n
