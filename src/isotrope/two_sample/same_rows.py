@@ -24,7 +24,7 @@ _AGREEMENT = 0.15
 _MOVED = 0.01
 
 
-class Mean(NamedTuple):
+class MeanWithInterval(NamedTuple):
     """A mean over rows with its 95 % interval."""
 
     value: float
@@ -47,8 +47,8 @@ class SameRows:
 
     first: Indices
     second: Indices
-    overlap: Mean
-    cosine: Mean
+    overlap: MeanWithInterval
+    cosine: MeanWithInterval
     unchanged: Mask
     neighbours: int
 
@@ -85,7 +85,7 @@ def compute_overlap(before: Matrix, after: Matrix, k: int) -> Vector:
     return np.asarray(both.mean(axis=1))
 
 
-def _average(values: Vector) -> Mean:
+def _average(values: Vector) -> MeanWithInterval:
     """The mean with its interval from the spread of the values."""
     mean, half = float(values.mean()), 1.96 * float(values.std(ddof=1)) / math.sqrt(len(values))
-    return Mean(mean, max(mean - half, -1.0), min(mean + half, 1.0))
+    return MeanWithInterval(mean, max(mean - half, -1.0), min(mean + half, 1.0))
