@@ -189,7 +189,7 @@ NOT_RUN = re.compile(
 )
 
 #: Pages whose other commands are run, in order.
-RUN = ("README.md", "docs/guides/retrieval.md", "docs/repairs.md")
+RUN = ("README.md", "docs/guides/production.md", "docs/guides/retrieval.md", "docs/repairs.md")
 
 
 @pytest.mark.parametrize("page", RUN)

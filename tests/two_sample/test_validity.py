@@ -185,6 +185,18 @@ class TestDesign:
         assert effects["neighbour_overlap"] == 1.0
         assert abs(effects["row_cosine"]) < 0.7
 
+    def test_other_sequences_under_the_same_numbers_are_independent(self) -> None:
+        """Rows of a sequence are neighbours of each other in both sets, whatever the sequence is."""
+        sequence = np.repeat(np.arange(80), 5)
+        rng = np.random.default_rng(5)
+        sets = [
+            RowSet(rng.normal(size=(80, 8))[sequence] + 0.1 * rng.normal(size=(400, 8)), np.arange(400), sequence)
+            for _ in range(2)
+        ]
+        assert compare_sets(*sets).design == "independent"
+        again = RowSet(sets[0].rows + 0.1 * rng.normal(size=(400, 8)), np.arange(400), sequence)
+        assert compare_sets(sets[0], again).design == "pairs"
+
     def test_rows_that_were_added_are_compared_with_the_others(self) -> None:
         added = np.random.default_rng(4).normal(size=(50, 8)) + 1.0
         found = self._compare(np.concatenate([self.rows, added]))

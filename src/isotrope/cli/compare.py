@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isotrope.cli.gates import check_decided, conclude, describe_outcomes, write_junit
-from isotrope.cli.options import Json
+from isotrope.cli.options import Json, OptionGroup, derive_options
 from isotrope.cli.output import console, echo, print_json
 from isotrope.cli.progress import Bar
 from isotrope.cli.tables import Column, print_table
 from isotrope.cli.terminal import format_number
 from isotrope.formats.names import is_vectors, name_layers
+from isotrope.options import ScanOptions
 from isotrope.storage.redaction import mask_secrets
 
 if TYPE_CHECKING:
@@ -24,14 +25,20 @@ if TYPE_CHECKING:
     from isotrope.runs.layer_tests import LayerTests
 
 
+#: What options say differently from those of a scan.
+_CHANGES: dict[str, dict[str, Any]] = {
+    "measures": {"help": "Only these groups or names, see isotrope catalogue.", "panel": None, "shown": "all"},
+    "seed": {"help": "Of sampled vectors, permutations and resamples.", "panel": None},
+}
+
+
+@derive_options(after={"seed": "html"})
 def compare(
     runs: Annotated[
         list[str],
         typer.Argument(help="Two run folders or files of vectors, or more; the first is compared with the others."),
     ],
-    measures: Annotated[
-        str | None, typer.Option(help="Only these groups or names, see isotrope catalogue.", show_default="all")
-    ] = None,
+    options: Annotated[ScanOptions, OptionGroup(ScanOptions, "measures seed", changes=_CHANGES)],
     layers: Annotated[str | None, typer.Option(help="Only these, e.g. 0,6,-1.", show_default="all")] = None,
     align: Annotated[
         str | None,
@@ -51,7 +58,6 @@ def compare(
     html: Annotated[
         Path | None, typer.Option(help="Write the runs side by side into this HTML file.", show_default=False)
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of sampled vectors, permutations and resamples.")] = 0,
     json: Json = False,
 ) -> None:
     """The last layers, or those of --layers, are also tested for a shift of mean, covariance and neighbourhoods."""
@@ -62,12 +68,12 @@ def compare(
 
     gates = parse_gates(fail_on, runs, junit)
     names = [mask_secrets(run) for run in runs]
-    with Bar(quiet=json) as bar, open_runs(runs, add_measures(measures, gates), seed=seed, bar=bar) as opened:
+    with Bar(quiet=json) as bar, open_runs(runs, add_measures(options, gates), bar) as opened:
         found = [run.findings() for run in opened]
         comparisons = compare_runs(found, align)
-        selected = [select_changes(comparison, found[0], measures, layers) for comparison in comparisons]
+        selected = [select_changes(comparison, found[0], options.measures, layers) for comparison in comparisons]
         tests = [
-            compute_tests(opened[0], other, comparison, gates, layers, found[0], seed, bar)
+            compute_tests(opened[0], other, comparison, gates, layers, found[0], options.seed, bar)
             for other, comparison in zip(opened[1:], comparisons, strict=True)
         ]
         outcomes = decide_gates(gates, (found[0], found[1]), comparisons[0], tests[0])

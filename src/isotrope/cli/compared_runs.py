@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,16 +29,14 @@ from isotrope.sources.input import Input
 
 
 @contextmanager
-def open_runs(inputs: Sequence[str], measures: list[str], *, seed: int, bar: Bar) -> Iterator[list[Run]]:
+def open_runs(inputs: Sequence[str], options: ScanOptions, bar: Bar) -> Iterator[list[Run]]:
     """Open run folders; vectors are scanned, and the folder that this takes is gone afterwards.
 
     Args:
         inputs: Run folders, files of vectors, or stores.
-        measures: What is measured of vectors.
-        seed: Of the sampled rows of vectors.
+        options: What is measured of vectors, and the seed of their sampled rows.
         bar: Shows how far the scans are.
     """
-    options = ScanOptions(measures=measures, seed=seed)
     check_options(options)
     with TemporaryDirectory(prefix="isotrope-") as folder:
         yield [
@@ -59,9 +58,11 @@ def parse_gates(fail_on: list[str] | None, runs: list[str], junit: Path | None) 
     return gates
 
 
-def add_measures(measures: str | None, gates: list[Gate]) -> list[str]:
-    """The measures of vectors that are scanned: those asked for, and those that gates need."""
-    return [*parse_names(measures or DEFAULT_MEASURES), *list_measures(gates)]
+def add_measures(options: ScanOptions, gates: list[Gate]) -> ScanOptions:
+    """Add the measures that gates need to those asked for."""
+    asked = options.measures or DEFAULT_MEASURES
+    names = parse_names(asked) if isinstance(asked, str) else asked
+    return replace(options, measures=[*names, *list_measures(gates)])
 
 
 def compute_tests(
@@ -85,7 +86,9 @@ def _resolve_layers(layers: str | None, first: Findings) -> list[Layer] | None:
     return [resolve_layer(part, first.layers, first.layer_names, run="the first run") for part in layers.split(",")]
 
 
-def select_changes(changes: list[Change], first: Findings, measures: str | None, layers: str | None) -> list[Change]:
+def select_changes(
+    changes: list[Change], first: Findings, measures: str | list[str] | None, layers: str | None
+) -> list[Change]:
     """The changes of the measures and layers asked for."""
     if measures is not None:
         names = {m.name for m in select(measures)}

@@ -14,7 +14,7 @@ from isotrope.two_sample.neighbourhoods import NEIGHBOURS
 from isotrope.two_sample.pair_means import Vector
 from isotrope.two_sample.two_sets import Indices, Mask, Matrix, RowSet
 
-#: With fewer ids in common, agreement of neighbours could be chance; and one neighbour for each so many rows counts.
+#: With fewer rows or sequences in common, agreement of neighbours could be chance; and one neighbour for each so many rows counts.
 _FEWEST, _ROWS_PER_NEIGHBOUR = 50, 20
 
 #: Rows of the same number are the same item where this share of their neighbours agrees; by chance it is 0.05 at most.
@@ -24,7 +24,7 @@ _AGREEMENT = 0.15
 _MOVED = 0.01
 
 
-class Mean(NamedTuple):
+class MeanWithInterval(NamedTuple):
     """A mean over rows with its 95 % interval."""
 
     value: float
@@ -47,8 +47,8 @@ class SameRows:
 
     first: Indices
     second: Indices
-    overlap: Mean
-    cosine: Mean
+    overlap: MeanWithInterval
+    cosine: MeanWithInterval
     unchanged: Mask
     neighbours: int
 
@@ -60,11 +60,13 @@ def find_same_rows(first: RowSet, second: RowSet) -> SameRows | None:
     items have the same neighbours far more often than by chance, even when another model made the vectors.
     """
     _, here, there = np.intersect1d(first.id, second.id, return_indices=True)
-    if len(here) < _FEWEST:
+    sequences, unit = np.unique(first.sequence[here], return_inverse=True)
+    if len(sequences) < _FEWEST:
         return None
     before, after = first.rows[here], second.rows[there]
-    k = min(NEIGHBOURS, len(here) // _ROWS_PER_NEIGHBOUR)
-    overlap = compute_overlap(before, after, k)
+    k = min(NEIGHBOURS, len(sequences) // _ROWS_PER_NEIGHBOUR)
+    # Rows of one sequence are close to each other in any text, so that they say nothing of whether it is the same one.
+    overlap = compute_overlap(before, after, k, unit.astype(np.int64))
     if overlap.mean() < _AGREEMENT:
         return None
     cosine = np.einsum("ij,ij->i", to_unit_rows(before), to_unit_rows(after))
@@ -73,19 +75,25 @@ def find_same_rows(first: RowSet, second: RowSet) -> SameRows | None:
     return SameRows(here, there, _average(overlap), _average(cosine), unchanged, k)
 
 
-def compute_overlap(before: Matrix, after: Matrix, k: int) -> Vector:
+def compute_overlap(before: Matrix, after: Matrix, k: int, unit: Indices | None = None) -> Vector:
     """Compute for each row the share of its k nearest rows by cosine that are the same before and after, (n,).
+
+    Args:
+        before: (n, d).
+        after: (n, e), the same items in the same order.
+        k: How many neighbours.
+        unit: (n,), numbers from 0; rows of one unit are no neighbours of each other. By default each row is its own.
 
     >>> rows = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]])
     >>> compute_overlap(rows, 3 * rows[:, ::-1], 1)
     array([1., 1., 1., 1.])
     """
-    lists = [nearest(to_unit_rows(rows), k).which for rows in (before, after)]
+    lists = [nearest(to_unit_rows(rows), k, unit=unit).which for rows in (before, after)]
     both = (lists[0][:, :, None] == lists[1][:, None, :]).any(axis=2)
     return np.asarray(both.mean(axis=1))
 
 
-def _average(values: Vector) -> Mean:
+def _average(values: Vector) -> MeanWithInterval:
     """The mean with its interval from the spread of the values."""
     mean, half = float(values.mean()), 1.96 * float(values.std(ddof=1)) / math.sqrt(len(values))
-    return Mean(mean, max(mean - half, -1.0), min(mean + half, 1.0))
+    return MeanWithInterval(mean, max(mean - half, -1.0), min(mean + half, 1.0))

@@ -67,9 +67,7 @@ def describe_design(found: SetComparison) -> str:
     if found.design == "independent":
         return f"{n:,} and {m:,} sampled rows were compared as two sets of different items."
     if found.design == "pairs":
-        return (
-            f"The sets hold the same items by their ids: {n:,} sampled pairs of an old and a new vector were compared."
-        )
+        return f"The sets hold the same items: {n:,} sampled pairs of an old and a new vector were compared."
     unchanged = f"{found.unchanged:,} of {found.same:,} sampled items of both sets are unchanged"
     if m < FEWEST:
         return f"{unchanged}, and {m:,} are new or changed, which is too few to test."
