@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotrope.sources.endpoint import client
+from isotrope.errors import StoreError
+from isotrope.sources.endpoint import client, kept_vectors
 from isotrope.sources.endpoint.kept_vectors import KeptVectors, hash_text
 from isotrope.sources.input import Input
 from isotrope.sources.text.encoder import Encoder
@@ -129,6 +130,44 @@ class TestScan:
     )
     def test_options_that_do_not_fit(self, isotrope: Command, text: Path, options: list[str], words: str) -> None:
         assert words in one_sentence(isotrope("scan", *options))
+
+
+class TestFolder:
+    def test_a_file_in_its_place_is_refused_before_anything_is_sent(
+        self, isotrope: Command, embedding_server: EmbeddingServer, asked: list[Any]
+    ) -> None:
+        said = one_sentence(isotrope("advise", *asked, "--keep-vectors", "texts.txt"))
+        assert "is a file; give a folder with --keep-vectors." in said
+        assert embedding_server.received == []
+
+    def test_a_full_disk_is_one_sentence(
+        self, isotrope: Command, embedding_server: EmbeddingServer, asked: list[Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write, written = kept_vectors.write_arrays, []
+
+        def fill(path: Path, arrays: Any) -> None:
+            if len(written) == 5:
+                raise StoreError(f"the disk is full: {str(path)!r} could not be written; free some space.")
+            written.append(path)
+            write(path, arrays)
+
+        monkeypatch.setattr(kept_vectors, "write_arrays", fill)
+        scan = ("scan", *asked, "-o", "run", "--measures", "mean_cosine", "--concurrency", 1)
+        assert "the disk is full" in one_sentence(isotrope(*scan))
+        assert len(KeptVectors("run/vectors", f"{embedding_server.url}/embeddings", "small")) == 1 + 4 * 32
+
+    def test_a_damaged_file_is_named(
+        self, isotrope: Command, embedding_server: EmbeddingServer, asked: list[Any]
+    ) -> None:
+        embedding_server.faults = lambda number, texts: Fault(500) if number > 2 else None
+        scan = ("scan", *asked, "-o", "run", "--measures", "mean_cosine")
+        one_sentence(isotrope(*scan, "--concurrency", 1))
+        path = max(Path("run/vectors").rglob("*.safetensors"), key=lambda path: path.stat().st_size)
+        path.write_bytes(path.read_bytes()[:-1] + b"?")
+        embedding_server.faults = lambda number, texts: None
+        assert f"{path.name}' is damaged or was changed; delete it" in one_sentence(isotrope(*scan))
+        path.unlink()
+        assert isotrope(*scan).code == 0
 
 
 class TestStopped:
