@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotrope.sources.endpoint import client
+from isotrope.errors import StoreError
+from isotrope.sources.endpoint import client, kept_vectors
 from isotrope.sources.endpoint.kept_vectors import KeptVectors, hash_text
 from isotrope.sources.input import Input
 from isotrope.sources.text.encoder import Encoder
+from isotrope.storage.files import write_arrays
 from testkit.command import Command, one_sentence
 from testkit.embedding_server import EmbeddingServer, Fault, embed
 from testkit.models import texts
@@ -131,24 +134,78 @@ class TestScan:
         assert words in one_sentence(isotrope("scan", *options))
 
 
+class TestFolder:
+    def test_a_file_in_its_place_is_refused_before_anything_is_sent(
+        self, isotrope: Command, embedding_server: EmbeddingServer, asked: list[Any]
+    ) -> None:
+        said = one_sentence(isotrope("advise", *asked, "--keep-vectors", "texts.txt"))
+        assert "is a file; give a folder with --keep-vectors." in said
+        assert embedding_server.received == []
+
+    def test_a_full_disk_is_one_sentence(
+        self, isotrope: Command, embedding_server: EmbeddingServer, asked: list[Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        written: list[Path] = []
+
+        def fill(path: Path, arrays: Any) -> None:
+            if len(written) == 5:
+                raise StoreError(f"the disk is full: {str(path)!r} could not be written; free some space.")
+            written.append(path)
+            write_arrays(path, arrays)
+
+        monkeypatch.setattr(kept_vectors, "write_arrays", fill)
+        scan = ("scan", *asked, "-o", "run", "--measures", "mean_cosine", "--concurrency", 1)
+        assert "the disk is full" in one_sentence(isotrope(*scan))
+        assert len(KeptVectors("run/vectors", f"{embedding_server.url}/embeddings", "small")) == 1 + 4 * 32
+
+    def test_a_damaged_file_is_named(
+        self, isotrope: Command, embedding_server: EmbeddingServer, asked: list[Any]
+    ) -> None:
+        embedding_server.faults = lambda number, texts: Fault(500) if number > 2 else None
+        scan = ("scan", *asked, "-o", "run", "--measures", "mean_cosine")
+        one_sentence(isotrope(*scan, "--concurrency", 1))
+        path = max(Path("run/vectors").rglob("*.safetensors"), key=lambda path: path.stat().st_size)
+        path.write_bytes(path.read_bytes()[:-1] + b"?")
+        embedding_server.faults = lambda number, texts: None
+        assert f"{path.name}' is damaged or was changed; delete it" in one_sentence(isotrope(*scan))
+        path.unlink()
+        assert isotrope(*scan).code == 0
+
+
 class TestStopped:
     def start(self, asked: list[Any], tmp_path: Path) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "isotrope", "scan", *map(str, asked), "-o", "run", "--measures", "mean_cosine"]
         return subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
 
-    def wait_for_answers(self, server: EmbeddingServer, process: subprocess.Popen[str]) -> None:
-        while len(server.answered) < 200:
-            assert process.poll() is None
+    def hold_after(self, server: EmbeddingServer, first: int) -> threading.Event:
+        """Let the answers after the first ones wait for an event."""
+        event = threading.Event()
+
+        def wait(number: int, texts: list[str]) -> None:
+            if number >= first:
+                event.wait(60)
+
+        server.faults = wait
+        return event
+
+    def wait_for_files(self, folder: Path, count: int) -> None:
+        for _ in range(6000):
+            if len(list(folder.rglob("*.safetensors"))) >= count:
+                return
             time.sleep(0.01)
+        raise AssertionError(f"{folder} has too few files")
 
     def test_interrupted_nothing_that_was_answered_is_lost(
         self, isotrope: Command, embedding_server: EmbeddingServer, asked: list[Any], tmp_path: Path
     ) -> None:
-        embedding_server.faults = lambda number, texts: Fault(seconds=0.1)
+        held = self.hold_after(embedding_server, 8)
         with self.start(asked, tmp_path) as process:
-            self.wait_for_answers(embedding_server, process)
+            self.wait_for_files(tmp_path / "run", 8)
             process.send_signal(signal.SIGINT)
+            time.sleep(1)
+            held.set()
             said = process.communicate()[1]
+        assert len(embedding_server.received) <= 12
         assert process.returncode == 130
         assert "continue with the same command and -o run --resume" in said
         assert isotrope("scan", *asked, "-o", "run", "--measures", "mean_cosine", "--resume").code == 0
@@ -157,13 +214,14 @@ class TestStopped:
     def test_killed_nothing_that_was_kept_is_sent_again(
         self, isotrope: Command, embedding_server: EmbeddingServer, asked: list[Any], tmp_path: Path
     ) -> None:
-        embedding_server.faults = lambda number, texts: Fault(seconds=0.1)
+        held = self.hold_after(embedding_server, 8)
         with self.start(asked, tmp_path) as process:
-            self.wait_for_answers(embedding_server, process)
+            self.wait_for_files(tmp_path / "run", 8)
             process.kill()
+        held.set()
         kept = KeptVectors(tmp_path / "run" / "vectors", f"{embedding_server.url}/embeddings", "small")
         done = {text for text in TEXTS if hash_text(text) in kept}
-        assert len(done) >= 32
+        assert len(done) == 1 + 7 * 32
         before = len(embedding_server.received)
         assert isotrope("scan", *asked, "-o", "run", "--measures", "mean_cosine", "--resume").code == 0
         again = {text for sent in embedding_server.received[before:] for text in sent.texts}

@@ -110,7 +110,8 @@ class EmbeddingServer:
                 self.now -= 1
 
     def _send(self, handler: BaseHTTPRequestHandler, texts: list[str], fault: Fault | None) -> None:
-        fault, right = fault or Fault(), fault is None or fault == Fault(seconds=fault.seconds)
+        right = fault is None or fault == Fault(seconds=fault.seconds)
+        fault = Fault() if fault is None else fault
         time.sleep(fault.seconds)
         if fault.drop:
             handler.close_connection = True

@@ -87,12 +87,12 @@ class TestTriedAgain:
         check_vectors(fetch(embedding_server))
 
     def test_a_timeout(self, embedding_server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(client, "TIMEOUT", 0.2)
-        embedding_server.fail_first(Fault(seconds=0.6))
+        monkeypatch.setattr(client, "TIMEOUT", 1.0)
+        embedding_server.fail_first(Fault(seconds=4.0))
         check_vectors(fetch(embedding_server))
-        embedding_server.faults = lambda number, texts: Fault(seconds=0.4)
+        embedding_server.faults = lambda number, texts: Fault(seconds=4.0)
         monkeypatch.setattr(client, "TRIES", 2)
-        assert "no answer in 2 tries (nothing within 0.2 seconds" in explain(fetch(embedding_server))
+        assert "no answer in 2 tries (nothing within 1 seconds" in explain(fetch(embedding_server))
 
     def test_an_answer_that_is_cut_off(self, embedding_server: EmbeddingServer) -> None:
         short = Fault(body=b'{"data": [{"index": 0, "embed', headers={"Content-Length": "4000"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,13 @@ class TestRows:
         assert embedding_server.most_at_once <= concurrency
 
     def test_requests_run_side_by_side(self, embedding_server: EmbeddingServer) -> None:
-        embedding_server.faults = lambda number, texts: Fault(seconds=0.1)
+        meeting = threading.Barrier(4)
+
+        def wait_for_others(number: int, texts: list[str]) -> None:
+            if number:  # the first text goes alone
+                meeting.wait(30)
+
+        embedding_server.faults = wait_for_others
         read(make_input(embedding_server, TEXTS[:65], batch_size=16, concurrency=4).open())
         assert embedding_server.most_at_once == 4
 

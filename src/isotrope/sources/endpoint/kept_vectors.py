@@ -67,7 +67,7 @@ class KeptVectors:
     def prepare(self) -> None:
         """Refuse a folder that cannot be written into, before anything is paid for."""
         if self.folder is not None:
-            check_writable(self._files)
+            check_writable(self._files, "--keep-vectors")
 
     def add(self, keys: Sequence[bytes], rows: NDArray[np.float32]) -> None:
         """Write the vectors (n, d) of texts, by their hashes; they are on the disk when this returns.
