@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +16,17 @@ from isotrope.findings import Findings
 from isotrope.options import ScanOptions
 from isotrope.pipeline import (
     Progress,
-    SelectedMeasures,
     collect,
     compute_findings,
     describe_settings,
     release_memory,
-    resolve_measures,
 )
 from isotrope.readings.queries import Queries, collect_queries
+from isotrope.readings.selected_measures import SelectedMeasures, resolve_measures
 from isotrope.runs import checkpoints
+from isotrope.runs.kept_vectors import keep_vectors_in_run
 from isotrope.runs.retention import check_keep, select_statistics
-from isotrope.runs.run import VECTORS, Run
+from isotrope.runs.run import Run
 from isotrope.runs.saved_statistics import SavedStatistics
 from isotrope.sources.input import Input
 from isotrope.sources.source import Source
@@ -200,13 +199,6 @@ def scan(
         asked = read_queries(where, reading, options, progress)
         with where.open(reading) as source:
             return scan_source(source, selected, run, options, progress, asked)
-
-
-def keep_vectors_in_run(reading: Input, run: Run | None) -> Input:
-    """Let the vectors of an endpoint be kept in the run folder, unless another folder is named."""
-    if reading.endpoint is None or reading.keep_vectors is not None or run is None:
-        return reading
-    return replace(reading, keep_vectors=run.folder / VECTORS, run_folder=run.folder)
 
 
 def read_queries(

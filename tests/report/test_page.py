@@ -16,7 +16,7 @@ import pytest
 
 import isotrope
 from isotrope.measures import get
-from isotrope.pipeline import resolve_measures
+from isotrope.readings.selected_measures import resolve_measures
 from isotrope.repairs import SoftDecay, Whitening
 from isotrope.repairs.linear import LinearRepair
 from isotrope.report import write_comparison

@@ -19,7 +19,7 @@ from isotrope.gate import Gate, parse
 from isotrope.layers import Layer, resolve_layer
 from isotrope.measures import get, select
 from isotrope.options import ScanOptions
-from isotrope.pipeline import DEFAULT_MEASURES
+from isotrope.readings.selected_measures import DEFAULT_MEASURES
 from isotrope.runs.compared_gates import list_measures, select_pairs
 from isotrope.runs.comparison import Change, Comparison
 from isotrope.runs.layer_tests import LayerTests, compute_layer_tests
@@ -37,7 +37,7 @@ def open_runs(inputs: Sequence[str], options: ScanOptions, bar: Bar) -> Iterator
         options: What is measured of vectors, and the seed of their sampled rows.
         bar: Shows how far the scans are.
     """
-    check_options(options)
+    check_options(options, vectors=True)
     with TemporaryDirectory(prefix="isotrope-") as folder:
         yield [
             Run(input) if is_run(input) else _scan(input, Path(folder) / str(number), options, bar)
@@ -112,5 +112,5 @@ def _scan(input: str, folder: Path, options: ScanOptions, bar: Bar) -> Run:
     run = Run(folder / (Path(input).absolute().parent.name or "root") / make_folder_name(reading))
     bar("opening", 0, None)
     with Engine().open(reading) as source:
-        scan_source(source, check_options(options), run, options, bar, report=False)
+        scan_source(source, check_options(options, vectors=True), run, options, bar, report=False)
     return run

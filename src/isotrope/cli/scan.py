@@ -23,7 +23,7 @@ from isotrope.storage.redaction import mask_arguments
 
 if TYPE_CHECKING:
     from isotrope.findings import Findings
-    from isotrope.pipeline import SelectedMeasures
+    from isotrope.readings.selected_measures import SelectedMeasures
 
 _RUN = "Run"
 
@@ -66,8 +66,9 @@ def scan(
     """Without arguments: the embedded model over the Python manual."""
     from isotrope.cli.inputs import make_folder_name, offer_vectors, resolve_input
     from isotrope.measures import get
+    from isotrope.runs.kept_vectors import keep_vectors_in_run
     from isotrope.runs.run import Run
-    from isotrope.scanner import check_options, keep_vectors_in_run, read_queries, scan_source
+    from isotrope.scanner import check_options, read_queries, scan_source
 
     gates = [gate.parse(expression) for expression in fail_on or []]
     check_junit(junit, fail_on)
@@ -117,6 +118,7 @@ def _print_plan(
     """Print what a scan would cost, by its first batches."""
     from isotrope.cli.inputs import offer_vectors
     from isotrope.plan import plan
+    from isotrope.runs.kept_vectors import keep_vectors_in_run
     from isotrope.runs.run import Run
     from isotrope.scanner import keep_vectors_in_run
 
@@ -148,7 +150,7 @@ def _print_requests(reading: Input, *, json: bool) -> None:
 
 def _add_measures(measures: str | list[str] | None, more: list[str], vectors: bool) -> str | list[str] | None:
     """Add the measures that gates need to those asked for, or to the usual ones."""
-    from isotrope.pipeline import name_default
+    from isotrope.readings.selected_measures import name_default
 
     if not more:
         return measures

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,13 +48,23 @@ _OF_GROUPS = {"sample": "points", "queries": "queried", "texts": "texts"}
 _HEAVY_TAILS = "no interval: the rows' lengths have heavy tails, so that a few rows decide the average"
 
 
+class Subject(NamedTuple):
+    """What a reading is of: a layer, a group (None for all rows), and a sample by its seed."""
+
+    layer: int | str
+    group: str | None
+    seed: int
+
+    def start_reading(self, m: Measure, n: int) -> Reading:
+        """Start a reading of a measure, without a value."""
+        return Reading(self.layer, m.name, math.nan, n=n, variant=m.variant, seed=self.seed, group=self.group)
+
+
 def read(
     summary: Summary,
     measures: Sequence[Measure],
+    subject: Subject,
     *,
-    layer: int | str,
-    group: str | None,
-    seed: int,
     nulls: Nulls,
     search: SearchInputs = NO_SEARCH,
     done: Callable[[tuple[Any, ...]], None] = lambda kind: None,
@@ -65,9 +75,7 @@ def read(
     Args:
         summary: The statistics.
         measures: What is read.
-        layer: The layer, for the readings.
-        group: The group, for the readings.
-        seed: The seed of the sample, for the readings.
+        subject: What they are readings of.
         nulls: Null values.
         search: Queries that search the rows, and the lengths of their texts.
         done: Called with each kind of statistic that was read.
@@ -79,9 +87,9 @@ def read(
     found: dict[tuple[str, str], Reading] = {}
     for kind in kinds:
         wanted = [m for m in measures if m.statistic == kind]
-        of, missing = find_statistic(kind, summary, groups, seed)
+        of, missing = find_statistic(kind, summary, groups, subject.seed)
         for m in wanted:
-            start = Reading(layer, m.name, math.nan, n=_count(of), variant=m.variant, seed=seed, group=group)
+            start = subject.start_reading(m, _count(of))
             found[m.name, m.variant] = replace(start, reason=missing) if of is None else _read_value(m, of, start)
         defined = [m for m in wanted if m.estimate and math.isfinite(found[m.name, m.variant].value)]
         ends = [NONE] * len(defined)

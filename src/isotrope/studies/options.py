@@ -214,7 +214,7 @@ class StudyOptions:
 
         All statistics are kept: later experiments of the study are computed from them.
         """
-        from isotrope.pipeline import resolve_measures
+        from isotrope.readings.selected_measures import resolve_measures
         from isotrope.runs.run import Run
         from isotrope.scanner import scan_source
 
@@ -237,9 +237,9 @@ class StudyOptions:
             sample: the sampled rows of each layer.
             reading: further arguments of the input.
         """
-        from isotrope.pipeline import resolve_measures
         from isotrope.plan import plan
         from isotrope.readings.cost import format_duration
+        from isotrope.readings.selected_measures import resolve_measures
 
         if self.resume:
             return
