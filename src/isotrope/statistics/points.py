@@ -154,9 +154,9 @@ class Points:
         return np.asarray((away + away.mean()) * kept / (kept - 1))
 
     @cached_property
-    def _centred(self) -> _CentredRows:
+    def _centred(self) -> _RowsAboutMean:
         rows = self.rows - self.rows.mean(axis=0)
-        return _CentredRows(rows, compute_squared_lengths(rows))
+        return _RowsAboutMean(rows, compute_squared_lengths(rows))
 
     def log_kernel(self, t: float) -> Matrix:
         """log Σ exp(−‖x_i − x_j‖²/t) over pairs of distinct rows by group, (groups, groups)."""
@@ -190,7 +190,7 @@ class Points:
         return cls(rows, sequence, require(arrays, "group", np.int64, (len(rows),), least=-1))
 
 
-class _CentredRows(NamedTuple):
+class _RowsAboutMean(NamedTuple):
     """Rows less their mean, (n, d), and their squared lengths, (n,)."""
 
     rows: Matrix
