@@ -120,7 +120,6 @@ def _print_plan(
     from isotrope.plan import plan
     from isotrope.runs.kept_vectors import keep_vectors_in_run
     from isotrope.runs.run import Run
-    from isotrope.scanner import keep_vectors_in_run
 
     run = None if options.output is None else Run(options.output)
     if run is not None:
