@@ -11,7 +11,9 @@ import pytest
 from isotrope import Calibration, Centering
 from testkit.command import Command, one_sentence
 
-LINES = [f"Line {i} says that {word} eat {food}." for i in range(12) for word in ("cats", "dogs") for food in ("f", "m")]
+LINES = [
+    f"Line {i} says that {word} eat {food}." for i in range(12) for word in ("cats", "dogs") for food in ("f", "m")
+]
 
 
 @pytest.fixture(autouse=True)

@@ -172,7 +172,9 @@ def test_pairs_of_any_table(ending: str, tmp_path: Path) -> None:
     else:
         table.to_csv(path, sep="\t" if ending == "tsv" else ",", index=False)
     both = np.concatenate([ROWS, BESIDE])
-    assert isotrope.calibrate(vectors=both, pairs=path).labelled == isotrope.calibrate(vectors=both, pairs=PAIRS).labelled
+    assert (
+        isotrope.calibrate(vectors=both, pairs=path).labelled == isotrope.calibrate(vectors=both, pairs=PAIRS).labelled
+    )
 
 
 @pytest.mark.parametrize(

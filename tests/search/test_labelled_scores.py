@@ -58,7 +58,9 @@ def test_pairs_with_common_rows_are_worth_fewer() -> None:
 
 def test_what_cannot_be_certified_is_refused() -> None:
     pairs = LabelledScores.of(*draw(np.random.default_rng(0), 400, shift=0.3))
-    with pytest.raises(InputError, match=r"no threshold has a precision of 0.99 for certain: .* support 0\.\d+ at most"):
+    with pytest.raises(
+        InputError, match=r"no threshold has a precision of 0.99 for certain: .* support 0\.\d+ at most"
+    ):
         pairs.find_threshold("precision", 0.99)
     with pytest.raises(InputError, match="not between 0 and 1"):
         pairs.find_threshold("recall", 1.5)
