@@ -29,7 +29,7 @@ def test_what_is_certified_is_true(goal: str, wanted: float) -> None:
     """In 95 of 100 draws the true precision or recall is at least the wanted one; and it is not far above."""
     rng, true = np.random.default_rng(0), []
     for seed in range(40):
-        found = LabelledScores.of(*draw(rng, 1000), seed).find_threshold(goal, wanted)  # type: ignore[arg-type]
+        found = LabelledScores.of(*draw(rng, 3000), seed).find_threshold(goal, wanted)  # type: ignore[arg-type]
         true.append(true_precision(found.value) if goal == "precision" else float(norm.sf(20 * found.value - 2.0)))
         assert found.low < found.reached < found.high
         assert found.reached >= wanted
@@ -47,9 +47,10 @@ def test_the_stated_interval_holds_on_new_pairs() -> None:
 
 
 def test_pairs_with_common_rows_are_worth_fewer() -> None:
-    """Each pair ten times is worth as much as once."""
+    """Ten pairs of a row that all turn out alike are worth as much as one."""
     scores, labels = draw(np.random.default_rng(0), 600)
-    ten = PairCosines(*(np.repeat(each, 10) for each in (scores.cosines, scores.first, scores.second)), scores.rows)
+    others = np.arange(600, 6600, dtype=np.int32)
+    ten = PairCosines(np.repeat(scores.cosines, 10), np.repeat(scores.first, 10), others, 6600)
     once = LabelledScores.of(scores, labels).find_threshold("precision", 0.8)
     often = LabelledScores.of(ten, np.repeat(labels, 10)).find_threshold("precision", 0.8)
     assert often.high - often.low == pytest.approx(once.high - once.low, rel=0.3)

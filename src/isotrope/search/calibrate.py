@@ -254,7 +254,7 @@ def _carry_over(
         fitted = load_repair(folder)
         fitted.check_width(here.source.width)
         rows = here.sample(sample, seed)
-        image = Image.of(rows.unit, fitted.transform(here.select(rows.numbers)))
+        image = Image.of(rows.values, fitted.transform(rows.values))
     else:
         other = open_vectors(Input(vectors=to), "other vectors", (None, None), lambda *_: None)
         if other.total != here.total:

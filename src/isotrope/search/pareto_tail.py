@@ -95,9 +95,8 @@ class ParetoTail:
         best = float(genpareto.isf(min(1.0, part), self.shape, scale=self.scale))
         weight = 2.0 * self.effective / len(self.exceedances) / SAMPLES
         top = _compute_profile(self.exceedances, best, part)
-        limit = (
-            max(top, _compute_likelihood(self.exceedances, self.shape, self.scale)) - chi2.ppf(CONFIDENCE, 1) / weight
-        )
+        most = max(top, _compute_likelihood(self.exceedances, self.shape, self.scale))
+        limit = most - float(chi2.ppf(CONFIDENCE, 1)) / weight
 
         def compute_margin(away: float) -> float:
             return _compute_profile(self.exceedances, best + side * away, part) - limit

@@ -28,9 +28,10 @@ Rows = NDArray[np.float64]
 
 
 class SampledRows(NamedTuple):
-    """Rows of length 1, (n, d), and their numbers in the source, (n,)."""
+    """Rows of length 1, (n, d), the rows themselves, and their numbers in the source, (n,)."""
 
     unit: Rows
+    values: Rows
     numbers: NDArray[np.int64]
 
 
@@ -58,7 +59,7 @@ class SpaceRows:
         """A random sample of the rows; those that are zero or not finite are left out."""
         found = self.source.reduce(MomentsAndSample.empty_for(self.source.width, size, seed)).sample
         rows = found.to_usable_rows()
-        return SampledRows(rows.wide / rows.norms[:, None], rows.rows.sequence.astype(np.int64))
+        return SampledRows(rows.wide / rows.norms[:, None], rows.wide, rows.rows.sequence.astype(np.int64))
 
     def blocks(self) -> Iterator[NDArray[Any]]:
         """All rows as they are, in pieces."""
