@@ -330,7 +330,7 @@ def test_other_pages_open_without_an_error(path: str, browser: Any, page: Any, v
         isotrope.scan(vectors=np.random.default_rng(6).normal(size=(600, 10)) + 3.0, output=tmp_path / "other")
         runs = [vectors, tmp_path / "other"]
         tests = compute_layer_tests(*map(Run, runs), [(0, 0)])
-        file = write_comparison(runs, tmp_path / "both.html", tests=[tests])
+        file = write_comparison(runs, tmp_path / "both.html")
     browser.get(file.as_uri())
     assert browser.get_log("browser") == []
     links = [link.get_attribute("textContent") for link in _all(browser, "#nav a")]

@@ -62,7 +62,7 @@ def compare(
 ) -> None:
     """The last layers, or those of --layers, are also tested for a shift of mean, covariance and neighbourhoods."""
     from isotrope.cli.compared_runs import add_measures, compute_tests, open_runs, parse_gates, select_changes
-    from isotrope.report import write_comparison
+    from isotrope.report.build import write_tested_comparison
     from isotrope.runs.compared_gates import decide_gates
     from isotrope.runs.comparison import compare as compare_runs
 
@@ -81,7 +81,7 @@ def compare(
             write_junit(junit, f"isotrope compare {' '.join(names)}", gates, outcomes)
         check_decided(outcomes)
         if html is not None:
-            write_comparison(opened, html, align=align, tests=tests, progress=bar)
+            write_tested_comparison(opened, html, comparisons, tests, bar)
     if json:
         print_json(_describe(names, comparisons, selected, tests) | {"gates": describe_outcomes(gates, outcomes)})
     else:

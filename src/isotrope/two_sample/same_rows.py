@@ -14,7 +14,8 @@ from isotrope.two_sample.neighbourhoods import NEIGHBOURS
 from isotrope.two_sample.pair_means import Vector
 from isotrope.two_sample.two_sets import Indices, Mask, Matrix, RowSet
 
-#: With fewer rows or sequences in common, agreement of neighbours could be chance; and one neighbour for each so many rows counts.
+#: With fewer rows or sequences in common, agreement of neighbours could be chance; of each, one neighbour counts for
+#: so many of them.
 _FEWEST, _ROWS_PER_NEIGHBOUR = 50, 20
 
 #: Rows of the same number are the same item where this share of their neighbours agrees; by chance it is 0.05 at most.
