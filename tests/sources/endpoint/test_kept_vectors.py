@@ -53,6 +53,10 @@ def test_without_a_folder_nothing_stays() -> None:
     kept.add(KEYS, ROWS)
     assert np.array_equal(kept.read_rows(KEYS), ROWS)
     assert len(KeptVectors(None, URL, "small")) == 0
+    folder = kept._files.parent
+    assert folder.is_dir()
+    del kept
+    assert not folder.exists()
 
 
 def read_all(folder: Path) -> None:

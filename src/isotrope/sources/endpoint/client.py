@@ -57,7 +57,7 @@ class Unavailable(Exception):
         self.seconds, self.reached = seconds, reached
 
 
-class _KeepPlace(HTTPRedirectHandler):
+class _RefuseRedirects(HTTPRedirectHandler):
     """Follow no redirect: the key and the texts go to the URL that was given, and nowhere else."""
 
     def redirect_request(self, *_: Any) -> None:
@@ -77,7 +77,7 @@ class EndpointClient:
     def __init__(self, endpoint: str, model: str) -> None:
         self.url, self.model = resolve_address(endpoint), model
         self._key = read_key()
-        self._opener = build_opener(_KeepPlace)
+        self._opener = build_opener(_RefuseRedirects)
         self._answered = False
 
     @property

@@ -8,8 +8,10 @@ import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,11 +46,13 @@ class KeptVectors:
     """
 
     def __init__(self, folder: str | Path | None, url: str, model: str, run: Path | None = None) -> None:
-        self._temporary = TemporaryDirectory(prefix="isotrope-") if folder is None else None
         self.folder, self._run = None if folder is None else Path(folder), run
         self._facts = {"endpoint": mask_secrets(url), "model": model}
         name = hashlib.sha256(json.dumps(self._facts).encode()).hexdigest()[: 2 * _KEY_BYTES]
-        self._files = Path(self._temporary.name if self._temporary else str(folder)).absolute() / name
+        place = Path(mkdtemp(prefix="isotrope-")) if self.folder is None else self.folder.absolute()
+        if self.folder is None:
+            finalize(self, rmtree, place, ignore_errors=True)
+        self._files = place / name
         self._places: dict[bytes, tuple[Path, int]] = {}
         self.width: int | None = None
         self._adding = threading.Lock()
@@ -82,7 +86,8 @@ class KeptVectors:
         arrays: dict[str, NDArray[Any]] = {"keys": np.frombuffer(b"".join(keys), np.uint8).reshape(-1, _KEY_BYTES)}
         arrays["rows"] = rows
         write_arrays(path, {**arrays, "sha256": _compute_checksum(arrays)})
-        self._add_places(list(keys), path)
+        with self._adding:
+            self._add_places(list(keys), path)
 
     def read_rows(self, keys: Sequence[bytes]) -> NDArray[np.float32]:
         """Read the vectors (n, d) of texts by their hashes, in this order."""

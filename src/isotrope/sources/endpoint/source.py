@@ -17,7 +17,7 @@ from isotrope.sources.batch import Batch, Groups, Rows
 from isotrope.sources.corpora.corpus import Corpus, Text
 from isotrope.sources.endpoint.client import EndpointClient
 from isotrope.sources.endpoint.kept_vectors import KeptVectors, hash_text
-from isotrope.sources.endpoint.requests import VectorRequests
+from isotrope.sources.endpoint.vector_requests import VectorRequests
 from isotrope.sources.source import Source
 from isotrope.sources.text.sentence_model import ENCODED
 
@@ -100,11 +100,11 @@ class EndpointSource(Source):
                 requests.ask(text.text for text in part)
                 while requests.full:
                     requests.collect()
-                while ahead and requests.has(text.text for text in ahead[0]):
+                while ahead and requests.has_all(text.text for text in ahead[0]):
                     yield self._make_batch(ahead.popleft())
             requests.send()
             while ahead:
-                while not requests.has(text.text for text in ahead[0]):
+                while not requests.has_all(text.text for text in ahead[0]):
                     requests.collect()
                 yield self._make_batch(ahead.popleft())
 

@@ -55,7 +55,7 @@ class VectorRequests:
         """Whether enough requests are under way or ready."""
         return len(self._sent) >= self._most
 
-    def has(self, texts: Iterable[str]) -> bool:
+    def has_all(self, texts: Iterable[str]) -> bool:
         """Whether the vectors of all texts are kept."""
         return all(hash_text(text) in self._kept for text in texts)
 
