@@ -53,7 +53,7 @@ def find_scores(found: RetrievalEvaluation) -> list[list[float]]:
 
 def evaluate(**changes: Any) -> RetrievalEvaluation:
     given = {"documents": DOCUMENTS, "queries": QUERIES, "qrels": QRELS}
-    given |= {"document_ids": DOCUMENT_IDS, "query_ids": QUERY_IDS}
+    given |= {"id_column": DOCUMENT_IDS, "query_id_column": QUERY_IDS}
     return evaluate_retrieval(**given | changes)
 
 
@@ -90,12 +90,12 @@ def test_scores_are_those_of_plain_numpy_without_and_with_a_repair() -> None:
 def test_every_form_of_input_gives_the_same(files: Path) -> None:
     expected = find_scores(evaluate())
     of = lambda ending: {name: files / f"{name}{ending}" for name in ("documents", "queries")}  # noqa: E731
-    ids = lambda ending: {"document_ids": files / f"documents{ending}", "query_ids": files / f"queries{ending}"}  # noqa: E731
+    ids = lambda ending: {"id_column": files / f"documents{ending}", "query_id_column": files / f"queries{ending}"}  # noqa: E731
     for given in (
         of(".npy") | ids(".txt"),
         of(".npy") | ids(".jsonl"),
-        of(".parquet") | {"document_ids": None, "query_ids": None},
-        of("_key.parquet") | {"document_ids": None, "query_ids": None, "id_column": "key"},
+        of(".parquet") | {"id_column": None, "query_id_column": None},
+        of("_key.parquet") | {"id_column": "key", "query_id_column": None},
         of("_key.parquet") | ids(".txt"),
     ):
         for qrels in ("qrels.tsv", "qrels.trec"):
@@ -110,8 +110,8 @@ def test_without_ids_rows_have_their_numbers_and_a_query_may_find_the_row_of_its
         documents=rows,
         queries=rows,
         qrels={str(i): {str(i): 1} for i in range(4)},
-        document_ids=range(4),
-        query_ids=range(4),
+        id_column=range(4),
+        query_id_column=range(4),
     )
     assert named.scores[0].mrr_at_10 == 0  # as in BEIR, the document with the id of the query is left out
     assert named.notes == ["4 relevant documents have the id of their query and are never found, as in BEIR"]
@@ -162,9 +162,9 @@ def test_ir_measures_finds_the_same_scores_in_the_run_files(tmp_path: Path) -> N
 
 BAD: list[tuple[Callable[[], dict[str, Any]], list[str]]] = [
     (lambda: {"queries": QUERIES[:, :7]}, ["queries have 7 columns", "documents 12"]),
-    (lambda: {"document_ids": DOCUMENT_IDS[:-1]}, ["229 ids", "230 documents"]),
-    (lambda: {"document_ids": ["d1"] * 2 + DOCUMENT_IDS[2:]}, ["more than once", "'d1'"]),
-    (lambda: {"query_ids": [None, *QUERY_IDS[1:]]}, ["1 of 40 ids", "missing", "row 0"]),
+    (lambda: {"id_column": DOCUMENT_IDS[:-1]}, ["229 ids", "230 rows"]),
+    (lambda: {"id_column": ["d1"] * 2 + DOCUMENT_IDS[2:]}, ["repeat", "'d1'"]),
+    (lambda: {"query_id_column": [None, *QUERY_IDS[1:]]}, ["row 0", "has no id"]),
     (lambda: {"qrels": {"q1": {"a": 1, "b": 1, "c": 1, "e": 1}}}, ["4 of 4 judgements", "'a', 'b', 'c')", "documents"]),
     (lambda: {"qrels": {"x": {DOCUMENT_IDS[0]: 1}}}, ["1 of 1 judgements", "queries", "'x'"]),
     (lambda: {"qrels": {}}, ["no document relevant"]),
@@ -172,8 +172,8 @@ BAD: list[tuple[Callable[[], dict[str, Any]], list[str]]] = [
     (lambda: {"qrels": "nosuch.tsv"}, ["nosuch.tsv"]),
     (lambda: {"qrels": None}, ["--documents without --qrels"]),
     (lambda: {"queries": "nosuch.npy"}, ["nosuch.npy"]),
-    (lambda: {"document_ids": "nosuch.txt"}, ["nosuch.txt"]),
-    (lambda: {"document_ids": None, "id_column": "key"}, ["no column 'key'"]),
+    (lambda: {"id_column": "nosuch.txt"}, ["nosuch.txt"]),
+    (lambda: {"id_column": "key"}, ["no column 'key'"]),
     (lambda: {"model": "some-model"}, ["vectors take no model"]),
     (lambda: {"pooling": "cls"}, ["no use for pooling"]),
     (lambda: {"fit_text": "a.txt"}, ["no use for --fit-text"]),
@@ -202,7 +202,7 @@ def test_run_files_are_never_written_over_and_need_ids_without_blanks(tmp_path: 
     blank = [f"a {name}" for name in DOCUMENT_IDS]
     qrels = {query: {f"a {name}": grade for name, grade in judged.items()} for query, judged in QRELS.items()}
     with pytest.raises(InputError, match="230 ids contain blanks"):
-        evaluate(document_ids=blank, qrels=qrels, run_files=tmp_path / "runs")
+        evaluate(id_column=blank, qrels=qrels, run_files=tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
 
 

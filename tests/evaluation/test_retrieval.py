@@ -127,7 +127,7 @@ def test_scores_name_what_they_are_of(found: RetrievalEvaluation) -> None:
 
 def test_vectors_score_as_the_texts_that_they_are_of(found: RetrievalEvaluation, folder: Path) -> None:
     encoder = Encoder(Input(max_length=LENGTH))
-    names = {"document_ids": list(DOCUMENTS), "query_ids": list(QUERIES)}
+    names = {"id_column": list(DOCUMENTS), "query_id_column": list(QUERIES)}
     rows = {"documents": encoder(list(DOCUMENTS.values())), "queries": encoder(list(QUERIES.values()))}
     again = evaluate_retrieval(**rows, **names, qrels=folder / "qrels" / "test.tsv", repairs=[NAME])
     for score in again.scores:

@@ -157,7 +157,7 @@ def test_ids_of_a_table_and_of_a_file(tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", ROWS)
     (tmp_path / "ids.txt").write_text("\n".join(names))
     by_column = isotrope.calibrate(vectors=tmp_path / "rows.parquet", pairs=pairs, id_column="name")
-    by_file = isotrope.calibrate(vectors=tmp_path / "rows.npy", pairs=pairs, ids=tmp_path / "ids.txt")
+    by_file = isotrope.calibrate(vectors=tmp_path / "rows.npy", pairs=pairs, id_column=tmp_path / "ids.txt")
     assert by_column.labelled == by_file.labelled
 
 
@@ -210,13 +210,13 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(asked: dict[str, Any], s
 def test_ids_that_repeat_are_missing_or_unknown(tmp_path: Path) -> None:
     pairs = [(str(i), str(i + 1), i % 2) for i in range(100)]
     for text, says in (
-        ("\n".join(["a"] * 600), "the id 'a' is that of rows 0 and 1"),
-        ("\n".join(["a", "", *map(str, range(598))]), "row 1 of the documents"),
-        ("a\nb", "got 2 ids for 600 documents"),
+        ("\n".join(["a"] * 600), "rows 0 and 1 .* are both 'a'"),
+        ("\n".join(["a", "", *map(str, range(598))]), "row 1 of .*ids.txt .counted from 0. has no id"),
+        ("a\nb", "holds 2 ids and there are 600 rows"),
     ):
         (tmp_path / "ids.txt").write_text(text)
         with pytest.raises(InputError, match=says):
-            isotrope.calibrate(vectors=ROWS, pairs=pairs, ids=tmp_path / "ids.txt")
+            isotrope.calibrate(vectors=ROWS, pairs=pairs, id_column=tmp_path / "ids.txt")
     (tmp_path / "qrels.tsv").write_text("0\tnowhere\t1\n")
     with pytest.raises(InputError, match="the judgements name as document 1 of 1 times an id that no row has"):
         isotrope.calibrate(vectors=ROWS, queries=BESIDE, qrels=tmp_path / "qrels.tsv")

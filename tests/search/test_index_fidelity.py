@@ -137,7 +137,7 @@ def test_samples_are_told_and_keep_judged_documents(few: None, monkeypatch: pyte
 def test_a_query_does_not_count_the_document_of_its_own_id(few: None) -> None:
     ids = [f"d{i}" for i in range(400)]
     qrels = {f"d{row}": {f"d{(row + 7) % 400}": 1} for row in ASKED}
-    names = {"document_ids": ids, "query_ids": [f"d{row}" for row in ASKED]}
+    names = {"id_column": ids, "query_id_column": [f"d{row}" for row in ASKED]}
     found = evaluate_index(DOCUMENTS, queries=QUERIES, qrels=qrels, repairs=[], **names)
     expected = isotrope.evaluate_retrieval(documents=DOCUMENTS, queries=QUERIES, qrels=qrels, **names)
     assert_allclose(found.scores[0].ndcg_at_10, expected.scores[0].ndcg_at_10, atol=1e-4)

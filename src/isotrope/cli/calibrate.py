@@ -65,10 +65,16 @@ def calibrate(
     ] = None,
     id_column: Annotated[
         str | None,
-        typer.Option(help="Column of ids beside the vectors.", show_default="row numbers", rich_help_panel=_LABELS),
+        typer.Option(
+            help="Ids of vectors: a column, or FILE or FILE:COLUMN with one for each row.",
+            show_default="_id or id, else row numbers",
+            rich_help_panel=_LABELS,
+        ),
     ] = None,
-    ids: Annotated[Path | None, typer.Option(help="File with one id in a line.", rich_help_panel=_LABELS)] = None,
-    query_ids: Annotated[Path | None, typer.Option(help="The same for queries.", rich_help_panel=_LABELS)] = None,
+    query_id_column: Annotated[
+        str | None,
+        typer.Option(help="The same for queries.", show_default="the same column", rich_help_panel=_LABELS),
+    ] = None,
     to: Annotated[
         str | None, typer.Option(help="The same rows in another space, as vectors.", rich_help_panel=_OTHER)
     ] = None,
@@ -107,8 +113,7 @@ def calibrate(
             repair=repair,
             cutoff=cutoff,
             id_column=id_column,
-            ids=ids,
-            query_ids=query_ids,
+            query_id_column=query_id_column,
             match_from=match_from,
             sample=sample,
             seed=seed,

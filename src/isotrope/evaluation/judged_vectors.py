@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,11 +14,8 @@ from isotrope.errors import InputError
 from isotrope.evaluation.judged_rows import JudgedRows
 from isotrope.evaluation.judgements import check_known, describe_judgements, group_by_query, open_judgements
 from isotrope.sources.input import Input
-from isotrope.sources.vectors.row_ids import read_row_ids
+from isotrope.sources.vectors.row_ids import Ids, choose_query_ids, read_row_ids
 from isotrope.sources.vectors.source import ArraySource
-
-#: Ids of documents or queries: a file, or a list.
-Ids: TypeAlias = str | Path | Sequence[object] | None
 
 #: Judgements: a file, or the relevance of documents by the ids of queries and documents.
 Qrels: TypeAlias = str | Path | Mapping[str, Mapping[str, int]] | None
@@ -41,17 +38,16 @@ class VectorSet:
         documents: Vectors of the documents.
         queries: Vectors of the queries, None without any.
         qrels: File of BEIR or TREC, or a mapping from queries to documents to relevance; None without judgements.
-        id_column: Column of ids in both tables; by default `_id` or `id`. Without ids, judgements name rows by
-            their numbers, counted from 0.
-        document_ids, query_ids: Files or lists of ids, in place of columns.
+        id_column: Ids of the documents: a column beside them, a file or a list; by default `_id` or `id`. Without ids,
+            judgements name rows by their numbers, counted from 0.
+        query_id_column: The same for queries; by default a column of the same name as that of the documents.
     """
 
     documents: ArraySource
     queries: ArraySource | None = None
     qrels: Qrels = None
-    id_column: str | None = None
-    document_ids: Ids = None
-    query_ids: Ids = None
+    id_column: Ids = None
+    query_id_column: Ids = None
 
     def __post_init__(self) -> None:
         if self.queries is not None and self.queries.width != self.documents.width:
@@ -71,8 +67,8 @@ class VectorSet:
             raise InputError("got --qrels without --queries; give the vectors of the judged queries.")
         judged = open_judgements(self.qrels)
         source = "the mapping" if isinstance(self.qrels, Mapping) else str(self.qrels)
-        documents = self._read_ids(self.documents, "documents", self.document_ids)
-        queries = self._read_ids(self.queries, "queries", self.query_ids)
+        documents = read_row_ids(self.documents, self.id_column)
+        queries = read_row_ids(self.queries, choose_query_ids(self.queries, self.id_column, self.query_id_column))
         names = list(map(str, range(self.documents.total))) if documents is None else documents
         asked = list(map(str, range(self.queries.total))) if queries is None else queries
         check_known(source, [(j.line, j.document) for j in judged], "documents", self.name, set(names))
@@ -96,9 +92,6 @@ class VectorSet:
         sources = [source for source in (self.documents, self.queries) if source is not None]
         qrels = None if self.qrels is None or isinstance(self.qrels, Mapping) else str(self.qrels)
         return {"vectors": [source.describe() for source in sources], "qrels": qrels}
-
-    def _read_ids(self, source: ArraySource, what: str, ids: Ids) -> list[str] | None:
-        return read_row_ids(source, what, column=self.id_column if ids is None else None, ids=ids)
 
 
 def open_vectors(reading: Input, vectors: Any) -> ArraySource:

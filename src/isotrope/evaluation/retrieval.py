@@ -14,7 +14,7 @@ from isotrope.engines.engine import Engine
 from isotrope.errors import InputError
 from isotrope.evaluation.beir import RetrievalSet, open_set
 from isotrope.evaluation.judged_rows import JudgedRows, evaluate_judged_rows
-from isotrope.evaluation.judged_vectors import Ids, Qrels, VectorSet, VectorSystem, open_vectors
+from isotrope.evaluation.judged_vectors import Qrels, VectorSet, VectorSystem, open_vectors
 from isotrope.evaluation.result import RetrievalEvaluation
 from isotrope.evaluation.run_files import check_run_files
 from isotrope.evaluation.treatments import (
@@ -29,6 +29,7 @@ from isotrope.repairs import Repair
 from isotrope.sources.corpora.corpus import Corpus
 from isotrope.sources.input import Input
 from isotrope.sources.text.encoder import Encoder, Rows, Tell
+from isotrope.sources.vectors.row_ids import Ids
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.storage.provenance import describe_provenance, record_start
 from isotrope.storage.row_files import write_rows
@@ -44,9 +45,8 @@ def evaluate_retrieval(
     queries: Any = None,
     qrels: Qrels = None,
     column: str | None = None,
-    id_column: str | None = None,
-    document_ids: Ids = None,
-    query_ids: Ids = None,
+    id_column: Ids = None,
+    query_id_column: Ids = None,
     model: str | Path | None = None,
     endpoint: str | None = None,
     concurrency: int = 4,
@@ -86,8 +86,9 @@ def evaluate_retrieval(
         qrels: judgements of vectors: a TSV file of BEIR, a qrels file of TREC, or a mapping from ids of queries to
             ids of documents to relevance.
         column: the array or column of vectors, where files have several.
-        id_column: the column of ids beside vectors, by default `_id` or `id`; without ids, row numbers from 0.
-        document_ids, query_ids: files with one id for each row, or lists, in place of a column.
+        id_column: ids of the documents: a column beside them, a file (`FILE`, or `FILE:COLUMN` of a table) or a list;
+            by default the column `_id` or `id`; without ids, row numbers from 0.
+        query_id_column: the same for queries; by default a column of the same name.
         model: hub id, folder or GGUF file; None for the embedded default.
         endpoint, concurrency, keep_vectors: as for `isotrope.scan`.
         split: split of the judgements in the folder.
@@ -134,7 +135,7 @@ def evaluate_retrieval(
         device=device,
     )
     given = {"documents": documents, "queries": queries, "qrels": qrels}
-    beside = {"column": column, "id-column": id_column, "document-ids": document_ids, "query-ids": query_ids}
+    beside = {"column": column, "id-column": id_column, "query-id-column": query_id_column}
     _check_given(data, given, beside)
     if run_files is not None:
         check_run_files(run_files)
@@ -153,7 +154,7 @@ def evaluate_retrieval(
         tell("reading the vectors", 0, None)
         reading = replace(reading, column=column)
         searched, asking = (open_vectors(reading, given) for given in (documents, queries))
-        vectors = VectorSet(searched, asking, qrels, id_column, document_ids, query_ids)
+        vectors = VectorSet(searched, asking, qrels, id_column, query_id_column)
         rows = vectors.read_judged()
         for treatment in treatments:
             treatment.check_width(rows.source.width)

@@ -32,10 +32,11 @@ from isotrope.search.space_rows import (
     encode_corpus,
     encode_entries,
     encode_texts,
-    open_vectors,
+    open_side,
 )
 from isotrope.sources.input import Input
 from isotrope.sources.text.encoder import Encoder
+from isotrope.sources.vectors.row_ids import Ids
 from isotrope.statistics import Image
 from isotrope.statistics.cutoff_transfer import Cutoff, translate
 from isotrope.statistics.pair_cosines import PAIRS, PairCosines
@@ -76,9 +77,8 @@ def calibrate(
     to: Any = None,
     repair: str | Path | None = None,
     cutoff: float | None = None,
-    id_column: str | None = None,
-    ids: str | Path | None = None,
-    query_ids: str | Path | None = None,
+    id_column: Ids = None,
+    query_id_column: Ids = None,
     match_from: float | None = None,
     sample: int = SAMPLE,
     seed: int = 0,
@@ -106,9 +106,9 @@ def calibrate(
         to: the same rows in another space, for a cut-off that is carried over.
         repair: folder of a repair, in place of another space.
         cutoff: the cosine cut-off in this space that is carried over.
-        id_column: column of ids beside the vectors; by default ids are the numbers of rows, from 0.
-        ids: a file with the id of each row in a line, in place of a column.
-        query_ids: the same for queries.
+        id_column: ids of the vectors: a column beside them, a file (`FILE`, or `FILE:COLUMN` of a table) or a list;
+            by default the column `_id` or `id`; without ids, row numbers from 0.
+        query_id_column: the same for queries; by default a column of the same name.
         match_from: grade from which on a pair is a match; needed where labels are not 0 and 1.
         sample: rows that random pairs are made of, where there are more.
         seed: of the sample, the pairs and the split of labelled pairs.
@@ -129,7 +129,7 @@ def calibrate(
     read = Input(vectors=vectors, model=model, text=text, **reading)
     labels = pairs, qrels, match_from
     if vectors is not None:
-        sides = _open_vectors(read, queries, labels, (id_column, ids, query_ids), tell)
+        sides = _open_vectors(read, queries, labels, (id_column, query_id_column), tell)
     else:
         sides = _encode_texts(read, queries, labels, tell)
     if documents is not None and documents < 1:
@@ -176,13 +176,12 @@ def _check_asked(pairs: Any, qrels: Any, queries: Any, goals: Sequence[Any], tra
 
 
 def _open_vectors(
-    read: Input, queries: Any, labels: tuple[Any, Any, float | None], ids: tuple[Any, Any, Any], tell: Progress
+    read: Input, queries: Any, labels: tuple[Any, Any, float | None], ids: tuple[Ids, Ids], tell: Progress
 ) -> _Sides:
-    column, file, query_file = ids
-    documents = open_vectors(read, "documents", (column, file), tell)
+    documents = open_side(read, "documents", ids[0], tell)
     asking = None
     if queries is not None:
-        asking = open_vectors(Input(vectors=queries, column=read.column), "queries", (column, query_file), tell)
+        asking = open_side(Input(vectors=queries, column=read.column), "queries", ids[1], tell, like=ids[0])
         if asking.source.width != documents.source.width:
             raise InputError(
                 f"the queries have {asking.source.width} dimensions and the documents {documents.source.width}; "
@@ -256,7 +255,7 @@ def _carry_over(
         rows = here.sample(sample, seed)
         image = Image.of(rows.values, fitted.transform(rows.values))
     else:
-        other = open_vectors(Input(vectors=to), "other vectors", (None, None), lambda *_: None)
+        other = open_side(Input(vectors=to), "other vectors", None, lambda *_: None)
         if other.total != here.total:
             raise InputError(
                 f"got {here.total:,} rows here and {other.total:,} in the other space; "

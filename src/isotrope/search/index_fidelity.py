@@ -11,7 +11,7 @@ import numpy as np
 
 from isotrope.compute.threads import limit_threads
 from isotrope.errors import InputError
-from isotrope.evaluation.judged_vectors import Ids, Qrels, VectorSet, open_vectors
+from isotrope.evaluation.judged_vectors import Qrels, VectorSet, open_vectors
 from isotrope.evaluation.metrics import Mean, Vector
 from isotrope.evaluation.result import PointDifference, list_differences
 from isotrope.evaluation.significance import PairedComparison, compare
@@ -24,6 +24,7 @@ from isotrope.search.index_recall import compute_ndcg, compute_recall
 from isotrope.search.index_result import IndexEvaluation, IndexScore, recommend
 from isotrope.search.index_trials import IndexTrial, TreatmentTrial, try_treatment
 from isotrope.sources.input import Input
+from isotrope.sources.vectors.row_ids import Ids
 from isotrope.storage.provenance import describe_provenance, record_start
 
 
@@ -37,9 +38,8 @@ def evaluate_index(
     repairs: Sequence[str | Path | Repair] = ("centering",),
     sample: int = 20_000,
     column: str | None = None,
-    id_column: str | None = None,
-    document_ids: Ids = None,
-    query_ids: Ids = None,
+    id_column: Ids = None,
+    query_id_column: Ids = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> IndexEvaluation:
@@ -58,7 +58,7 @@ def evaluate_index(
         repairs: names with settings, folders of saved repairs, or repairs; fitted on the vectors.
         sample: vectors in the index at most.
         column: the array or column of vectors, where files have several.
-        id_column, document_ids, query_ids: ids that judgements name, as for `isotrope.evaluate_retrieval`.
+        id_column, query_id_column: ids that judgements name, as for `isotrope.evaluate_retrieval`.
         seed: seed of samples, repairs, training and resamples.
         progress: called with a stage, what is done and the total.
 
@@ -77,7 +77,7 @@ def evaluate_index(
     treatments = parse_treatments(repairs, seed=seed, of_vectors=True)
     reading = Input(column=column)
     asked = None if queries is None else open_vectors(reading, queries)
-    given = VectorSet(open_vectors(reading, vectors), asked, qrels, id_column, document_ids, query_ids)
+    given = VectorSet(open_vectors(reading, vectors), asked, qrels, id_column, query_id_column)
     for treatment in treatments:
         treatment.check_width(given.documents.width)
     tell("reading vectors", 0, None)

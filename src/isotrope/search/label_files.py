@@ -1,4 +1,4 @@
-"""Files of labelled pairs, and ids of rows: what calibration knows about which rows belong together."""
+"""Files of labelled pairs: what calibration knows about which rows belong together."""
 
 from __future__ import annotations
 
@@ -12,15 +12,11 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError
 from isotrope.sources.corpora.files import TABLES, suffix_of
-from isotrope.sources.source import Source
 from isotrope.storage.files import check_regular
 
 #: Names of the two columns of a pair, and of its label.
 _SIDES = (("id1", "id2"), ("sentence1", "sentence2"), ("text1", "text2"), ("query-id", "corpus-id"))
 _LABELS = ("label", "score", "grade")
-
-#: Rows of a table that are read at a time.
-_AT_ONCE = 8192
 
 
 class LabelledPair(NamedTuple):
@@ -121,50 +117,6 @@ def find_rows(asked: Iterable[str], known: Mapping[str, int], what: str) -> NDAr
     if missing := [name for name, number in zip(asked, numbers, strict=True) if number < 0]:
         raise InputError(
             f"{what} {len(missing):,} of {len(numbers):,} times an id that no row has (the first: {missing[0]!r}); "
-            "give files that belong together, and ids with --id-column or --ids."
+            "give files that belong together, and ids with --id-column."
         )
     return np.array(numbers, dtype=np.int64)
-
-
-def number_ids(source: Source, column: str | None, file: str | Path | None, what: str) -> dict[str, int]:
-    """The numbers of rows by id: ids from a column, or from a file with one in a line, or the numbers themselves."""
-    if file is not None:
-        check_regular(Path(file))
-        try:
-            ids = Path(file).read_text(encoding="utf-8-sig").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{str(file)!r} cannot be read as UTF-8 text ({error}); give one id in a line.") from error
-    elif column is not None:
-        ids = _read_column(source, column, what)
-    else:
-        ids = [str(number) for number in range(source.total or 0)]
-    if len(ids) != source.total:
-        raise InputError(f"got {len(ids):,} ids for {source.total:,} {what}; give one id for each row, in their order.")
-    return check_ids(ids, what)
-
-
-def check_ids(ids: Sequence[str], what: str) -> dict[str, int]:
-    """Number ids, and refuse those that are empty or repeat.
-
-    >>> check_ids(["a", "b"], "documents")
-    {'a': 0, 'b': 1}
-    """
-    numbers: dict[str, int] = {}
-    for number, name in enumerate(ids):
-        if not name.strip():
-            raise InputError(f"row {number} of the {what} (counted from 0) has no id; give each row one.")
-        if name in numbers:
-            raise InputError(
-                f"the id {name!r} is that of rows {numbers[name]} and {number} of the {what}; give each row its own."
-            )
-        numbers[name] = number
-    return numbers
-
-
-def _read_column(source: Source, column: str, what: str) -> list[str]:
-    beside = source.columns
-    if beside is None or column not in beside.names:
-        names = ", ".join(beside.names) if beside is not None and beside.names else "none"
-        raise InputError(f"the {what} have no column {column!r} of ids beside their vectors; they have: {names}.")
-    values = [value for batch in beside.read(_AT_ONCE) for value in batch.column(column).to_pylist()]
-    return ["" if value is None else str(value) for value in values]

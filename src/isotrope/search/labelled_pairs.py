@@ -54,7 +54,7 @@ def number_judgements(qrels: str | Path, queries: SpaceRows, documents: SpaceRow
     with np.errstate(over="ignore", invalid="ignore"):
         best = search(rows, documents.blocks(), ids, min(FOUND, len(ids)), np.full(len(rows), NOTHING))
     first, second, matches = [], [], []
-    for query, found, known in zip(asked.tolist(), best.tolist(), relevance, strict=True):
+    for query, found, known in zip(asked.tolist(), best.documents.tolist(), relevance, strict=True):
         for document in dict.fromkeys([*(each for each in found if each != NOTHING), *known]):
             first.append(query)
             second.append(document)

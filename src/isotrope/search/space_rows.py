@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from isotrope.compute.arrays import to_numpy, to_unit_rows
 from isotrope.errors import InputError
 from isotrope.evaluation.beir import read_entries
-from isotrope.search.label_files import check_ids, number_ids
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
+from isotrope.sources.row_names import NameColumn, RowNames
 from isotrope.sources.source import Source
 from isotrope.sources.text.encoder import Encoder
+from isotrope.sources.vectors.row_ids import Ids, choose_query_ids, read_row_ids
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.statistics import MomentsAndSample
 
@@ -79,17 +80,28 @@ class SpaceRows:
         return unit[where]
 
 
-def open_vectors(reading: Input, name: str, ids: tuple[str | None, str | Path | None], tell: Progress) -> SpaceRows:
-    """Vectors of one side; ids: the column or the file of their ids, None for the numbers of rows."""
+def open_side(reading: Input, name: str, ids: Ids, tell: Progress, *, like: Ids = None) -> SpaceRows:
+    """Open the vectors of one side.
+
+    Args:
+        reading: The vectors.
+        name: "documents" or "queries".
+        ids: Where their ids are; by default in a usual column, else they are the numbers of rows.
+        tell: Called with the progress.
+        like: Where the ids of the documents are, for queries.
+    """
     source = reading.open()
-    numbers = number_ids(source, *ids, name)
+    assert isinstance(source, ArraySource)
+    found = read_row_ids(source, choose_query_ids(source, like, ids))
+    numbers = {each: row for row, each in enumerate(map(str, range(source.total)) if found is None else found)}
     shown = source.with_progress(lambda done, total: tell(f"reading {name}", done, total))
     return SpaceRows(shown, numbers, source.describe(), name)
 
 
 def encode_texts(encoder: Encoder, texts: Sequence[str], ids: Sequence[str], name: str, tell: Progress) -> SpaceRows:
     """Texts of one side, with an id for each."""
-    numbers = check_ids(ids, name)
+    RowNames(len(texts), NameColumn(f"the {name}", lambda: iter([ids])), None).check()
+    numbers = {each: row for row, each in enumerate(ids)}
     rows = encoder(texts, lambda done, total: tell(f"encoding {name}", done, total))
     return SpaceRows(ArraySource(rows, exact=True), numbers, describe_encoder(encoder, len(rows)), name)
 

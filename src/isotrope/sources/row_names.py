@@ -88,6 +88,10 @@ class RowNames:
             for row in wanted.tolist()
         }
 
+    def read_ids(self) -> list[str]:
+        """Read the ids of all rows."""
+        return [] if self.ids is None else [format_id(value).strip() for part in self.ids.read() for value in part]
+
     def measure_texts(self, rows: NDArray[np.integer[Any]]) -> dict[int, int]:
         """Measure the texts of some rows in characters, by row number; rows without a text are left out."""
         texts = _find_values(self.texts, np.unique(rows))

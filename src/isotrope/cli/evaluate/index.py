@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isotrope.cli.evaluate.result import (
-    DocumentIds,
     IdColumn,
-    QueryIds,
+    QueryIdColumn,
     RepairNames,
     ResultFile,
     VectorColumn,
@@ -43,8 +42,7 @@ def index(
     sample: Annotated[int, typer.Option(help="Vectors in the index at most.")] = 20_000,
     column: VectorColumn = None,
     id_column: IdColumn = None,
-    document_ids: DocumentIds = None,
-    query_ids: QueryIds = None,
+    query_id_column: QueryIdColumn = None,
     seed: Annotated[int, typer.Option(help="Of samples, training and resamples.")] = 0,
     output: ResultFile = None,
     json: Json = False,
@@ -65,8 +63,7 @@ def index(
         sample=sample,
         column=column,
         id_column=id_column,
-        document_ids=document_ids,
-        query_ids=query_ids,
+        query_id_column=query_id_column,
         seed=seed,
     )
 

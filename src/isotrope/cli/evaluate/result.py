@@ -41,16 +41,15 @@ VectorColumn: TypeAlias = Annotated[
 ]
 IdColumn: TypeAlias = Annotated[
     str | None,
-    typer.Option(help="Column of ids.", rich_help_panel=VECTORS, show_default="_id or id, else row numbers"),
-]
-DocumentIds: TypeAlias = Annotated[
-    Path | None,
     typer.Option(
-        help="File with an id for each row: lines, or jsonl with _id.", rich_help_panel=VECTORS, show_default=False
+        help="Ids of documents: a column, or FILE or FILE:COLUMN with one for each row.",
+        rich_help_panel=VECTORS,
+        show_default="_id or id, else row numbers",
     ),
 ]
-QueryIds: TypeAlias = Annotated[
-    Path | None, typer.Option(help="The same for queries.", rich_help_panel=VECTORS, show_default=False)
+QueryIdColumn: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="The same for queries.", rich_help_panel=VECTORS, show_default="the same column"),
 ]
 
 

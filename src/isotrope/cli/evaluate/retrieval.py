@@ -9,9 +9,8 @@ import typer
 
 from isotrope.cli.evaluate.result import (
     VECTORS,
-    DocumentIds,
     IdColumn,
-    QueryIds,
+    QueryIdColumn,
     RepairNames,
     ResamplingSeed,
     ResultFile,
@@ -63,8 +62,7 @@ def retrieval(
     ] = None,
     column: VectorColumn = None,
     id_column: IdColumn = None,
-    document_ids: DocumentIds = None,
-    query_ids: QueryIds = None,
+    query_id_column: QueryIdColumn = None,
     split: Annotated[str, typer.Option(help="Which judgements: the name of a file in qrels.")] = "test",
     repair: RepairNames = "none",
     fit_text: Annotated[
@@ -96,8 +94,7 @@ def retrieval(
         qrels=qrels,
         column=column,
         id_column=id_column,
-        document_ids=document_ids,
-        query_ids=query_ids,
+        query_id_column=query_id_column,
         run_files=run_files,
         split=split,
         fit_text=fit_text,

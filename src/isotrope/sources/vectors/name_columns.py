@@ -18,6 +18,9 @@ from isotrope.sources.vectors.source import ArraySource
 from isotrope.sources.vectors.stores.address import format_address
 from isotrope.storage.row_files import Columns
 
+#: Columns that hold ids, by their names.
+ID_NAMES = ("_id", "id")
+
 
 def open_vector_names(source: ArraySource, ids: Any, texts: Any) -> RowNames | None:
     """Open the ids and the texts of vectors.
@@ -54,7 +57,7 @@ def _open_column(source: ArraySource, given: Any, what: str, option: str) -> Nam
     if columns is not None and name in columns.names:
         return NameColumn(f"{where} [{name}]", partial(_read_column, columns, name))
     if (found := _find_file(name)) is not None:
-        return open_name_file(*found)
+        return open_name_file(*found, usual=ID_NAMES if what == "ids" else ())
     there = list(store.column_names if store is not None else [] if columns is None else columns.names)
     held = f"has the columns {', '.join(there)}" if there else "has no columns beside the vectors"
     raise InputError(
@@ -90,12 +93,19 @@ def _find_file(name: str) -> tuple[Path, str | None] | None:
     return (Path(path), column) if colon and os.path.isfile(path) else None
 
 
-def open_name_file(path: Path, column: str | None) -> NameColumn:
-    """Open a file with a value for each row: plain text by lines, or a column of a table."""
+def open_name_file(path: Path, column: str | None, usual: Sequence[str] = ()) -> NameColumn:
+    """Open a file with a value for each row: plain text by lines, or a column of a table.
+
+    Args:
+        path: The file.
+        column: The column of a table, None where there is one or its name is usual.
+        usual: Names of columns that are taken where there are several.
+    """
     from isotrope.sources.corpora.files import format_of
 
     form = format_of(path, "line")
     columns = form.columns(path) or {}
+    column = column or next((name for name in usual if name in columns), None)
     if column is None and len(columns) > 1:
         raise InputError(
             f"{path} has the columns {', '.join(columns)}, expected one; name it behind a colon, as in "
