@@ -31,7 +31,7 @@ ARRAYS = ("cosines", "shares", "rates", "effective", "largest")
 _LARGEST = 501
 
 
-class Threshold(float):
+class CosineThreshold(float):
     """A cosine cut-off for a rate of false accepts: a number that knows its interval.
 
     Attributes:
@@ -46,7 +46,7 @@ class Threshold(float):
     false_accept: float
     method: str
 
-    def __new__(cls, value: float, low: float, high: float, false_accept: float, method: str) -> Threshold:
+    def __new__(cls, value: float, low: float, high: float, false_accept: float, method: str) -> CosineThreshold:
         found = super().__new__(cls, value)
         found.low, found.high, found.false_accept, found.method = low, high, false_accept, method
         return found
@@ -144,18 +144,18 @@ class Background:
         beyond = np.vectorize(self.tail.compute_rate, otypes=[float])(asked)
         return np.asarray(np.where(beyond < self._smallest_seen, beyond, found))
 
-    def find_threshold(self, false_accept: float) -> Threshold:
+    def find_threshold(self, false_accept: float) -> CosineThreshold:
         """The cosine that a share of random pairs reaches."""
         if not 0.0 < false_accept < 1.0:
             raise InputError(f"the false-accept rate {false_accept:g} is not between 0 and 1; give a share of pairs.")
         if false_accept >= self._smallest_seen:
             ends = widen_to_new_sample(false_accept, self.compute_effective(false_accept))
             value, low, high = (self._find_cosine(rate) for rate in (false_accept, ends.high, ends.low))
-            return Threshold(value, low, high, false_accept, "quantile")
+            return CosineThreshold(value, low, high, false_accept, "quantile")
         if self.tail is None or false_accept < self.smallest_rate:
             raise InputError(self._describe_refusal(false_accept))
         low, high = (min(end, 1.0) for end in self.tail.compute_interval(false_accept))
-        return Threshold(min(self.tail.compute_score(false_accept), 1.0), low, high, false_accept, "tail")
+        return CosineThreshold(min(self.tail.compute_score(false_accept), 1.0), low, high, false_accept, "tail")
 
     def _find_cosine(self, rate: float) -> float:
         """The cosine of a rate on the curve; 1, which nothing exceeds, for rates below the first point."""

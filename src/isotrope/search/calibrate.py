@@ -27,8 +27,8 @@ from isotrope.search.labelled_scores import LabelledScores
 from isotrope.search.separation import MOST_ROWS, Separation, compare_best
 from isotrope.search.space_rows import (
     Progress,
-    SampledRows,
     SpaceRows,
+    UnitSample,
     encode_corpus,
     encode_entries,
     encode_texts,
@@ -216,15 +216,15 @@ def _number(
     return None if pairs is None else number_pairs(read_pairs(pairs), documents, match_from)
 
 
-def _compare_queries(asking: SampledRows, sampled: SampledRows, seed: int) -> PairCosines:
+def _compare_queries(asking: UnitSample, sampled: UnitSample, seed: int) -> PairCosines:
     return PairCosines.between(asking.unit, sampled.unit, seed=seed)
 
 
-def _list_numbers(asking: SampledRows | None, sampled: SampledRows) -> list[Any]:
+def _list_numbers(asking: UnitSample | None, sampled: UnitSample) -> list[Any]:
     return [sampled.numbers] if asking is None else [asking.numbers, sampled.numbers]
 
 
-def _separate(sampled: SampledRows, asking: SampledRows | None, seed: int) -> Separation | None:
+def _separate(sampled: UnitSample, asking: UnitSample | None, seed: int) -> Separation | None:
     """The best scores of some rows among all other sampled rows, or of queries among documents."""
     rows = (sampled if asking is None else asking).unit[:MOST_ROWS]
     cosines = rows @ sampled.unit.T

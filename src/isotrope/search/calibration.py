@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import InputError, StoreError
 from isotrope.formats.json import to_plain
-from isotrope.search.background import ARRAYS, Background, Threshold
+from isotrope.search.background import ARRAYS, Background, CosineThreshold
 from isotrope.search.labelled_scores import CertifiedThreshold
 from isotrope.search.separation import Separation
 from isotrope.statistics.cutoff_transfer import Cutoff
@@ -39,7 +39,7 @@ class Calibration:
     """
 
     background: Background
-    asked: Threshold
+    asked: CosineThreshold
     documents: int
     separation: Separation | None = None
     certified: tuple[CertifiedThreshold, ...] = ()
@@ -47,7 +47,7 @@ class Calibration:
     transfer: Cutoff | None = None
     made_from: Mapping[str, Any] = field(default_factory=dict)
 
-    def threshold(self, false_accept: float = 1e-4, *, documents: int = 1) -> Threshold:
+    def threshold(self, false_accept: float = 1e-4, *, documents: int = 1) -> CosineThreshold:
         """The cosine that a share of random pairs reaches, with its interval.
 
         Args:
@@ -129,7 +129,7 @@ class Calibration:
         transfer = document["transfer"]
         return cls(
             background=_read_background(document["background"]),
-            asked=Threshold(**document["threshold"]),
+            asked=CosineThreshold(**document["threshold"]),
             documents=int(document["query"]["documents"]),
             separation=Separation(**separation) if separation else None,
             certified=tuple(CertifiedThreshold(**each) for each in document["certified"]),

@@ -93,10 +93,10 @@ class LabelledScores:
         """
         if not 0.0 < wanted < 1.0:
             raise InputError(f"the {goal} {wanted:g} is not between 0 and 1; give a share.")
-        bound = self._bound_precision if goal == "precision" else self._bound_recall
+        bound = self._compute_precision_bound if goal == "precision" else self._compute_recall_bound
         candidates = np.unique(np.quantile(self.scores.cosines[self.part], np.linspace(0.0, 1.0, _CANDIDATES)))
         if goal == "precision":
-            found_here = [self._bound_precision(cosine, self.part) for cosine in candidates]
+            found_here = [self._compute_precision_bound(cosine, self.part) for cosine in candidates]
             bounds = [compute_lower_bound(share, effective, _SURE) for _, share, effective in found_here]
             candidates = candidates[: int(np.argmax(bounds)) + 1][::-1]
         best, found = 0.0, None
@@ -113,20 +113,20 @@ class LabelledScores:
             )
         cosine, share, effective = found
         low, high = widen_to_new_sample(share, effective)
-        _, precision, _ = self._bound_precision(cosine, ~self.part)
-        _, recall, _ = self._bound_recall(cosine, ~self.part)
+        _, precision, _ = self._compute_precision_bound(cosine, ~self.part)
+        _, recall, _ = self._compute_recall_bound(cosine, ~self.part)
         held_out = int((~self.part).sum())
         return CertifiedThreshold(goal, wanted, cosine, share, low, high, held_out, recall, precision)
 
-    def _bound_precision(self, cosine: float, part: NDArray[np.bool_]) -> tuple[float, float, float]:
+    def _compute_precision_bound(self, cosine: float, part: NDArray[np.bool_]) -> tuple[float, float, float]:
         """Lower bound, share and effective number of matches among the pairs of a part from a cosine on."""
-        return self._bound(part & (self.scores.cosines >= cosine), self.labels)
+        return self._compute_bound(part & (self.scores.cosines >= cosine), self.labels)
 
-    def _bound_recall(self, cosine: float, part: NDArray[np.bool_]) -> tuple[float, float, float]:
+    def _compute_recall_bound(self, cosine: float, part: NDArray[np.bool_]) -> tuple[float, float, float]:
         """The same for pairs from a cosine on among the matches of a part."""
-        return self._bound(part & self.labels, self.scores.cosines >= cosine)
+        return self._compute_bound(part & self.labels, self.scores.cosines >= cosine)
 
-    def _bound(self, among: NDArray[np.bool_], hits: NDArray[np.bool_]) -> tuple[float, float, float]:
+    def _compute_bound(self, among: NDArray[np.bool_], hits: NDArray[np.bool_]) -> tuple[float, float, float]:
         pairs, outcomes = self.scores.only(among), hits[among].astype(np.float64)
         if not len(outcomes):
             return 0.0, 0.0, 0.0

@@ -28,7 +28,7 @@ Progress = Callable[[str, float, float | None], None]
 Rows = NDArray[np.float64]
 
 
-class SampledRows(NamedTuple):
+class UnitSample(NamedTuple):
     """Rows of length 1, (n, d), the rows themselves, and their numbers in the source, (n,)."""
 
     unit: Rows
@@ -56,11 +56,11 @@ class SpaceRows:
     def total(self) -> int:
         return self.source.total or 0
 
-    def sample(self, size: int, seed: int) -> SampledRows:
+    def sample(self, size: int, seed: int) -> UnitSample:
         """A random sample of the rows; those that are zero or not finite are left out."""
         found = self.source.reduce(MomentsAndSample.empty_for(self.source.width, size, seed)).sample
         rows = found.to_usable_rows()
-        return SampledRows(rows.wide / rows.norms[:, None], rows.wide, rows.rows.sequence.astype(np.int64))
+        return UnitSample(rows.wide / rows.norms[:, None], rows.wide, rows.rows.sequence.astype(np.int64))
 
     def blocks(self) -> Iterator[NDArray[Any]]:
         """All rows as they are, in pieces."""
