@@ -111,6 +111,16 @@ class TestKept:
         assert np.array_equal(read(reading.open()), np.stack([embed(text) for text in TEXTS]))
         assert embedding_server.answered == dict.fromkeys(TEXTS, 1)
 
+    def test_answers_that_come_after_the_error_count_as_done(
+        self, embedding_server: EmbeddingServer, tmp_path: Path
+    ) -> None:
+        embedding_server.faults = lambda number, texts: Fault(400, b"{}") if number == 4 else Fault(seconds=0.3)
+        with pytest.raises(InputError) as caught:
+            read(make_input(embedding_server, keep_vectors=tmp_path).open())
+        done = sum(embedding_server.answered.values())
+        assert done > 1
+        assert f"; {done} texts are done and kept" in str(caught.value)
+
     def test_answers_under_way_are_kept_when_the_reader_stops(
         self, embedding_server: EmbeddingServer, tmp_path: Path
     ) -> None:

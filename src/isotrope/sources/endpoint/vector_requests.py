@@ -47,8 +47,7 @@ class VectorRequests:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._stop.set()
-        self._pool.shutdown(cancel_futures=True)
+        self._finish()
 
     @property
     def full(self) -> bool:
@@ -83,6 +82,7 @@ class VectorRequests:
             self._asked.difference_update(self._sent.pop(future))
         errors = [error for future in done if (error := future.result()) is not None]
         if errors:
+            self._finish()  # what is under way counts as done
             progress = self._kept.describe_progress()
             raise InputError(f"{str(errors[0]).rstrip('.')}{f'; {progress}' if progress else ''}.") from errors[0]
 
@@ -91,6 +91,11 @@ class VectorRequests:
         self.send()
         while self._sent:
             self.collect()
+
+    def _finish(self) -> None:
+        """Send nothing more, and wait for the answers to what is under way."""
+        self._stop.set()
+        self._pool.shutdown(cancel_futures=True)
 
     def _fetch(self, texts: dict[bytes, str]) -> IsotropeError | None:
         """Fetch and keep the vectors of texts, by their hashes; return why some are missing."""
