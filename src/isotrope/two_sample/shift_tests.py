@@ -162,7 +162,10 @@ def _test_means(sets: TwoSets, labels: Draws, weights: Draws) -> ShiftTest:
 
 
 def _test_covariances(sets: TwoSets, labels: Draws, weights: Draws) -> ShiftTest:
-    """The distance of the covariances, as a share of the size of the first; each set is centred by its own mean."""
+    """The distance of the covariances, as a share of the size of the first; each set is centred by its own mean.
+
+    A shift of the mean alone is no change, for which the test is approximate: see `tests/two_sample/test_validity.py`.
+    """
     rows = sets.rows.copy()
     for mask in (sets.second, ~sets.second):
         rows[mask] -= rows[mask].mean(axis=0)
