@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError
 from isotrope.options import find_changes, option
+from isotrope.sources.input_checks import check_endpoint, check_media, check_vectors
 
 if TYPE_CHECKING:
     from isotrope.sources.corpora.corpus import Corpus
@@ -16,24 +17,6 @@ if TYPE_CHECKING:
     from isotrope.sources.source import Source
     from isotrope.sources.text.source import TextSource
     from isotrope.sources.text.token_weights import TokenWeights
-
-#: Options on a model that runs here.
-_MODEL_OPTIONS = (
-    *("pooling", "token_weights", "special_tokens", "max_length", "merge_types"),
-    *("revision", "gguf_file", "trust_remote_code", "device", "hooks", "maps"),
-)
-
-#: Options on a model behind a URL.
-_ENDPOINT_OPTIONS = ("endpoint", "concurrency", "keep_vectors")
-
-#: Options that only a model over a text has.
-_TEXT_OPTIONS = (*_ENDPOINT_OPTIONS, *_MODEL_OPTIONS, "split", "unit", "share", "max_words")
-
-#: Options among these that models of images and sounds do not have.
-_TEXT_ONLY = (
-    *("unit", "gguf_file", "max_length", "token_weights", "share", "max_words", "merge_types"),
-    *("id_column", "text_column"),
-)
 
 _MODEL = "Model"
 _TEXT = "Text"
@@ -110,18 +93,7 @@ class Input:
     run_folder: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.endpoint is not None and self.vectors is None:
-            for name, value in find_changes(self, _MODEL_OPTIONS).items():
-                raise InputError(f"an endpoint has no use for {name.replace('_', '-')} ({value!r}); leave it out.")
-            if self.layers not in ("all", None, 0, "0", -1, "-1", "encoded"):
-                raise InputError(f"an endpoint has one layer, got {self.layers!r}; leave the layers out.")
-            if not isinstance(self.model, str):
-                raise InputError("got an endpoint without the name of a model; give it with --model.")
-            if self.concurrency < 1:
-                raise InputError(f"the concurrency is {self.concurrency}, expected at least 1.")
-        elif self.endpoint is None:
-            for name in find_changes(self, _ENDPOINT_OPTIONS):
-                raise InputError(f"only an endpoint has a use for {name.replace('_', '-')}; give it with --endpoint.")
+        check_endpoint(self)
 
     def open(self) -> Source:
         """Open the source of rows; what the model reads is opened before the model, which takes longer."""
@@ -135,17 +107,22 @@ class Input:
         return self._open_texts() if modality == "text" else self._open_media(modality)
 
     @property
+    def has_items(self) -> bool:
+        """Whether each row is a whole text or vector, and not a token."""
+        from isotrope.sources.text.sentence_model import ENCODED
+
+        return self.gives_vectors or self.pooling is not None or self.layers == ENCODED
+
+    @property
     def gives_vectors(self) -> bool:
         """Whether each row is a vector that search would use: vectors as they are, or those of an endpoint."""
         return self.vectors is not None or self.endpoint is not None
 
     def for_queries(self, queries: Any) -> Input:
         """Queries that search the rows, read in the same way: vectors, or texts by the same model and pooling."""
-        from isotrope.sources.text.sentence_model import ENCODED
-
         if self.vectors is not None:
             return replace(self, vectors=queries, group_by=None, id_column=None, text_column=None)
-        if self.pooling is None and self.layers != ENCODED and self.endpoint is None:
+        if not self.has_items:
             raise InputError("queries need one row for each text, not one for each token; add --pooling mean.")
         return replace(self, text=queries, group_by=None, id_column=None)
 
@@ -170,13 +147,7 @@ class Input:
     def _open_vectors(self) -> Source:
         from isotrope.sources.vectors.source import ArraySource
 
-        if self.model is not None or self.text is not None:
-            given = "model" if self.model is not None else "text"
-            raise InputError(f"vectors take no {given}; give the vectors alone, or a model and a text.")
-        if self.layers not in ("all", 0, "0", -1, "-1"):
-            raise InputError("vectors have no layers; leave them out.")
-        for name, value in find_changes(self, _TEXT_OPTIONS).items():
-            raise InputError(f"vectors have no use for {name.replace('_', '-')} ({value!r}); leave it out.")
+        check_vectors(self)
         source = ArraySource(
             self.vectors,
             column=self.column,
@@ -225,21 +196,18 @@ class Input:
     def _open_text_names(self, corpus: Corpus) -> RowNames | None:
         """The ids of texts, and the texts where each is one row; None where neither is of use."""
         from isotrope.sources.row_names import make_corpus_names
-        from isotrope.sources.text.sentence_model import ENCODED
 
         if self.text_column is not None:
             raise InputError("texts that a model reads are known already; leave text-column out.")
         if self.id_column is not None:
             return make_corpus_names(self.open_corpus(group_by=self.id_column), has_ids=True)
-        is_item = self.pooling is not None or self.layers == ENCODED
-        return make_corpus_names(corpus, has_ids=False) if is_item and not corpus.stream else None
+        return make_corpus_names(corpus, has_ids=False) if self.has_items and not corpus.stream else None
 
     def _open_media(self, modality: str) -> Source:
         from isotrope.sources.media.corpus import open_media
         from isotrope.sources.media.source import MediaSource
 
-        for name in find_changes(self, _TEXT_ONLY):
-            raise InputError(f"{modality} has no use for {name.replace('_', '-')}; leave it out.")
+        check_media(self, modality)
         media = open_media(self.text, modality, column=self.column, split=self.split, group_by=self.group_by)
         return MediaSource(
             self.load(modality),
