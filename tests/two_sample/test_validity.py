@@ -92,8 +92,8 @@ def test_false_alarms_in_a_thousand(name: str) -> None:
     make, paired = NULLS[name]
     p = simulate(make, 1000, paired=paired)[:, :, 0]
     rejected = (p <= 0.05).sum(axis=0)
-    # Covariances are of rows about their own mean, which makes their exchange approximate: with Student's t of 3 degrees
-    # of freedom, which has no fourth moment, and 25 rows, 84 of 1,000 were false alarms.
+    # Covariances are of rows about their own mean, which makes their exchange approximate: with Student's t of three
+    # degrees of freedom, which has no fourth moment, and 25 rows, 84 of 1,000 were false alarms.
     levels = np.array([0.05, 0.09 if name == "heavy tails" else 0.05, 0.05])
     assert (rejected <= stats.binom.ppf(0.999, 1000, levels)).all(), rejected
     assert (rejected[[0, 2]] >= stats.binom.ppf(0.001, 1000, 0.05)).all(), rejected
