@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import isotrope.gate as gate
+from isotrope.cli.scan import suggest_command
 from isotrope.findings import Findings, Reading, Verdict
 from isotrope.measures import get
 from isotrope.scanner import scan
+from isotrope.sources.input import Input
 from isotrope.verdict.judge import judge
 from isotrope.verdict.thresholds import DUPLICATES, SEARCH_THRESHOLDS, level_of
 
@@ -50,12 +53,15 @@ def test_sound_vectors_are_healthy_and_neighbours_were_looked_at() -> None:
 
 def test_a_narrow_cone_alone_takes_a_threshold_and_no_repair() -> None:
     """As e5-small: cosines of 0.77 between unrelated texts, and a good retriever."""
-    verdict = judge(_findings(mean_cosine=0.79))
+    judged = _findings(mean_cosine=0.79)
+    judged.verdict = verdict = judge(judged)
     assert verdict.word == "narrow"
     (statement,) = verdict.statements
     assert statement.level == 1
     assert "`isotrope calibrate 'my rows.npy' --false-accept 1e-4`" in statement.text
     assert "advise" not in statement.text
+    next_command = suggest_command(judged, Input(vectors="my rows.npy"), Path("run"))
+    assert next_command == "isotrope calibrate 'my rows.npy' --false-accept 1e-4"
 
 
 @pytest.mark.parametrize(

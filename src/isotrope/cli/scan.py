@@ -172,12 +172,15 @@ def suggest_command(findings: Findings, reading: Input, folder: Path) -> str:
     "isotrope advise 'my rows.npy'"
     """
     from isotrope.report.headline import find_level
+    from isotrope.verdict.search import CALIBRATE
 
     if find_level(findings) is None:
         return "isotrope catalogue"
     if findings.source.get("modality", "text") != "text":
         return _join("figure", str(folder), "mean_cosine", "-o", "mean_cosine.pdf")
     options = _name_input(reading)
+    if any(CALIBRATE in statement.text for statement in findings.verdict.statements):
+        return _join("calibrate", *options, "--false-accept", "1e-4")
     if any(statement.level for statement in findings.verdict.statements if statement.layers):
         return _join("advise", *options)
     if reading.vectors is not None:

@@ -16,6 +16,9 @@ _NEIGHBOURS_FAIL = ("hubs", "never found", "no contrast")
 #: Words for cones.
 _CONES = ("collapsed", "narrow", "leaning")
 
+#: What to do about a cone that does not hurt search.
+CALIBRATE = "isotrope calibrate"
+
 #: Fewer rows than this say nothing about search.
 _FEWEST_ROWS = 1_000
 
@@ -106,7 +109,7 @@ def _say_narrow(findings: Findings, cone: Statement) -> Statement:
     text = (
         f"Narrow: cosines of unrelated rows are high (mean cosine {cosine.value:.3f}), but the order of neighbours "
         f"does not suffer (hub share {hubs.value:.3f}, relative contrast {contrast.value:.2f}). Calibrate a threshold "
-        f"instead of a repair: `isotrope calibrate {_name_input(findings)} --false-accept 1e-4`."
+        f"instead of a repair: `{CALIBRATE} {_name_input(findings)} --false-accept 1e-4`."
     )
     return Statement(1, text, cone.layers, cone.sure)
 
