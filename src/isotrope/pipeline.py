@@ -158,7 +158,9 @@ def release_memory() -> None:
 
 def _announce_measuring(source: Source, options: SelectedMeasures) -> str:
     """Say what comes after the pass over the input, where it takes long."""
-    after = estimate_seconds_after(options.measures, options.wanted.sample, source.width, len(source.layers))
+    rows = source.total if source.unit == "rows" else None
+    sampled = options.wanted.sample if rows is None else min(options.wanted.sample, rows)
+    after = estimate_seconds_after(options.measures, sampled, source.width, len(source.layers))
     return f", then about {format_duration(after)} of measuring" if after > _ANNOUNCED_SECONDS else ""
 
 

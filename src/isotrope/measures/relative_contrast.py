@@ -7,7 +7,6 @@ import math
 import numpy as np
 from scipy import stats
 
-from isotrope.compute.arrays import compute_squared_lengths
 from isotrope.errors import Undefined
 from isotrope.measures.record import measure
 from isotrope.measures.search_neighbours import DISTINCT, SHARED
@@ -42,6 +41,4 @@ def relative_contrast(p: Points) -> float:
     if directions.n < 2:
         raise Undefined("needs two rows that point in different directions")
     nearest = directions.neighbours.distance[:, 0] ** 2 / 2.0
-    away = compute_squared_lengths(directions.rows - directions.rows.mean(axis=0))
-    mean = (away + away.mean()) / 2.0 * directions.n / (directions.n - 1)
-    return max(1.0, float(np.median(mean / nearest)))
+    return max(1.0, float(np.median(directions.mean_squared_distances / 2.0 / nearest)))
