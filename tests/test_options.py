@@ -60,7 +60,7 @@ def test_the_command_scan_takes_every_option_with_its_default() -> None:
     expected = option_defaults(Input, Engine, ScanOptions)
     found = command_defaults("scan")
     assert {name: found[name] for name in expected} == expected
-    assert found.keys() - expected.keys() == {"input", "corpus", "dry_run", "fail_on", "json"}
+    assert found.keys() - expected.keys() == {"input", "corpus", "dry_run", "fail_on", "junit", "json"}
 
 
 def test_scan_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> None:

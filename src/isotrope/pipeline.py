@@ -83,9 +83,10 @@ def _announce_measuring(source: Source, options: SelectedMeasures) -> str:
     return f", then about {format_duration(after)} of measuring" if after > _ANNOUNCED_SECONDS else ""
 
 
-def describe_settings(source: Source, options: SelectedMeasures) -> dict[str, Any]:
+def describe_settings(source: Source, options: SelectedMeasures, queries: Queries | None = None) -> dict[str, Any]:
     """Describe what the numbers depend on, apart from the source itself."""
-    return {
+    asked = {} if queries is None else {"queries": queries.facts}
+    return asked | {
         "layers": source.layers,
         "measures": [name_reading(m.name, m.variant) for m in options.measures],
         "sample": options.wanted.sample,

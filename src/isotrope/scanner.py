@@ -264,8 +264,7 @@ def scan_source(
         queries.check(source)
     started, report_progress = record_start(), progress or (lambda *_: None)
     source.check_names()
-    settings = describe_settings(source, selected) | ({} if queries is None else {"queries": queries.facts})
-    task = checkpoints.describe_task(source, settings)
+    task = checkpoints.describe_task(source, describe_settings(source, selected, queries))
     collection = Collection(selected.wanted)
     if run is not None and options.resume:
         if run.finished:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from isotrope.cli.options import OWN_POOLING, Json, check_new, derive_options, make_space_options
+from isotrope.cli.options import ENDPOINT, OWN_POOLING, Json, check_new, derive_options, make_space_options
 from isotrope.cli.output import console, echo, print_json
 from isotrope.cli.progress import Bar, print_warnings
 from isotrope.options import find_changes
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _LABELS, _OTHER, _WHAT = "Labels", "Another space", "What to calibrate"
 
 _SPACE = make_space_options(
-    "model revision gguf_file text vectors column pooling layers max_length batch_size device trust_remote_code",
+    f"model {ENDPOINT} revision gguf_file text vectors column "
+    "pooling layers max_length batch_size device trust_remote_code",
     pooling={"shown": OWN_POOLING},
 )
 
