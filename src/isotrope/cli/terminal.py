@@ -33,6 +33,9 @@ _NAMED = 5
 #: Groups that are shown at most.
 _GROUPS = 20
 
+#: Notes that say how a value was taken, and warn of nothing.
+_SETTINGS = re.compile(r"k = \d+, n = |[\d,]+ rows ask$")
+
 
 def format_number(value: float, *, sign: bool = False) -> str:
     """A number in few digits, a dash where there is none."""
@@ -210,6 +213,8 @@ def _describe_notes(findings: Findings) -> list[str]:
     for r in findings.readings:
         if r.note and r.group is None:
             for note in r.note.split("; "):
+                if _SETTINGS.match(note):
+                    continue
                 kind = re.sub(r"\d[\d,]*", "#", note)
                 notes.setdefault(kind, note)
                 measures.setdefault(kind, {})[r.measure] = None
