@@ -27,6 +27,7 @@ def describe() -> str:
         "transformers",
         "scikit-learn",
         "spectralyte",
+        "vecscope",
         "faiss-cpu",
         "ray",
     )

@@ -18,6 +18,12 @@ from isotrope.runs.run import Run
 PAGES = Path(__file__).parent / "measures"
 PICTURES = Path(__file__).parent / "images" / "measures"
 
+#: The command that gives a measure of documents, by what it needs besides them; there is no picture of it.
+COMMANDS = {
+    "queries": "isotrope scan documents.npy --queries queries.npy",
+    "texts": "isotrope scan documents.parquet --text-column text",
+}
+
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 640, 260, 70, 20, 34, 40
 
 
@@ -42,6 +48,8 @@ def page(m: Measure) -> str:
         lines += ["", f"**Known wrong implementations.** {m.wrong}"]
     if m.group is None:
         lines += ["", f"From Python: `isotrope.measures.{m.name}(X, Z)`, Z the image of the rows X under a repair."]
+    elif m.needs in COMMANDS:
+        lines += ["", f"`{COMMANDS[m.needs]}`; from Python, `isotrope.scan` takes the same arguments."]
     else:
         of = "across the layers" if m.needs == "layers" else "in each layer"
         lines += ["", f"![{m.title} {of} of all-MiniLM-L6-v2](../images/measures/{m.name}.svg)", ""]
@@ -140,7 +148,7 @@ def main(run: str) -> None:
     (PAGES / "README.md").write_text(index(), encoding="utf-8")
     for m in MEASURES:
         (PAGES / f"{m.name}.md").write_text(page(m), encoding="utf-8")
-        if m.group is not None:
+        if m.group is not None and m.needs not in COMMANDS:
             (PICTURES / f"{m.name}.svg").write_text(picture(m, findings), encoding="utf-8")
 
 

@@ -65,3 +65,16 @@ def minilm() -> Any:
     from isotrope.sources.models.load import load
 
     return load()
+
+
+@pytest.fixture
+def embedding_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """An OpenAI-compatible server of embeddings; without a key in the environment, and without waits between tries."""
+    from isotrope.sources.endpoint import client
+    from testkit.embedding_server import serve
+
+    for name in ("ISOTROPE_API_KEY", "OPENAI_API_KEY", "HTTP_PROXY", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(client, "pause", lambda stop, seconds: None)
+    with serve() as server:
+        yield server

@@ -57,6 +57,9 @@ assert abs(whitened - whitening.transform(encoded)).max() < 1e-5
         prints=r"\(1, 16\) {'mean_cosine': 0\.",
     ),
     "docs/advice.md": Around(prints=r"repair it by Centering\n"),
+    "docs/calibration.md": Around(
+        prints=r"accept from 0\.\d+ on \(0\.\d+ to 0\.\d+\)\n\d+ of 100 .*\nTrue\n0\.\d+, .*: 1.0"
+    ),
     "docs/training.md": Around(
         prints=r"α went from -0.5 to -0\.\d+, mean cosine is 0\.\d+\n{'IsoScoreStar': 0\..*\n"
         r"{'geometry/0/mean_cosine': 0\..* None\n$"
@@ -189,7 +192,7 @@ NOT_RUN = re.compile(
 )
 
 #: Pages whose other commands are run, in order.
-RUN = ("README.md", "docs/guides/retrieval.md", "docs/repairs.md")
+RUN = ("README.md", "docs/guides/production.md", "docs/guides/retrieval.md", "docs/repairs.md")
 
 
 @pytest.mark.parametrize("page", RUN)

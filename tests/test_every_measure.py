@@ -19,13 +19,16 @@ from isotrope.measures import GROUPS, MEASURES, Measure, get
 from isotrope.measures.drift_correlation import LayerReadings
 from isotrope.quantization.cells import Cells
 from isotrope.sources.batch import Rows
-from isotrope.statistics import Image, Moments, Points, prepare_rows
+from isotrope.statistics import Image, Moments, Points, QueriedPoints, TextLengths, prepare_rows
 from testkit.statistics_by_need import STATISTICS
 
 Values = np.ndarray
 Move = Callable[[Values], Values]
 
 FROM_ROWS = ("moments", "sample", "cells")
+
+#: Statistics of two sets of rows: a space and its image, or documents and queries.
+TWO_SETS: dict[str, Any] = {"image": Image, "queries": QueriedPoints}
 
 #: Statistics of rows that were seen before: measures share them, as none may change its input.
 MADE: dict[tuple[Any, ...], Any] = {}
@@ -64,9 +67,14 @@ def repaired(values: Values) -> Values:
 
 def data(m: Measure, values: Values, rows: Rows | None = None, move: Move = same) -> Any:
     """The statistic that a measure needs, of the given rows after they were moved."""
-    if m.needs == "image":
+    if m.needs in TWO_SETS:
         wide = values.astype(np.float64)
-        return Image.of(move(wide), move(repaired(wide)))
+        return TWO_SETS[m.needs].of(move(wide), move(repaired(wide)))
+    if m.needs == "texts":
+        rows = known(len(values)) if rows is None else rows
+        number = 7 * rows.sequence + rows.position.astype(np.uint64)  # the same for a row in any order
+        points = Points.of(prepare_rows(move(values), Rows(number)))
+        return TextLengths.of(points, {int(row): 5 + int(row) % 17 for row in points.sequence})
     if m.needs == "layers":
         step = np.linspace(0.0, 1.0, values.shape[1]) * (np.abs(values).max(initial=0.0) or 1.0)
         layers = [Moments.of(prepare_rows(move(values + k * step))) for k in (0.0, 0.3, 0.1, 0.7, 0.5)]
@@ -189,8 +197,10 @@ def test_shares_of_no_variance_are_undefined(name: str, space: str) -> None:
 def test_without_rows_nothing_is_defined(m: Measure) -> None:
     if m.needs == "layers":
         assert math.isnan(reading(m, LayerReadings(np.empty(0), np.empty(0))))
-    elif m.needs == "image":
-        assert math.isnan(reading(m, Image(Points.empty(4), Points.empty(3))))
+    elif m.needs == "texts":
+        assert math.isnan(reading(m, TextLengths.of(Points.empty(4), {})))
+    elif m.needs in TWO_SETS:
+        assert math.isnan(reading(m, TWO_SETS[m.needs](Points.empty(4), Points.empty(4))))
     elif m.needs == "cells":
         assert math.isnan(reading(m, cells(m, Points.empty(4))))
     else:
@@ -291,7 +301,7 @@ def test_cells_of_merged_points_give_the_same_value(m: Measure) -> None:
         assert close(m(values), expected), space
 
 
-@pytest.mark.parametrize("m", [m for m in MEASURES if m.needs == "image"], ids=lambda m: m.name)
+@pytest.mark.parametrize("m", [m for m in MEASURES if m.needs in TWO_SETS], ids=lambda m: m.name)
 def test_merged_pairs_give_the_same_value(m: Measure) -> None:
     for space, values in GENERIC.items():
         image = repaired(values)
@@ -299,7 +309,8 @@ def test_merged_pairs_give_the_same_value(m: Measure) -> None:
         assert close(m(values, image), expected), space
         assert close(m(values.tolist(), image.tolist()), expected), space
         half = len(values) // 2
-        parts = (Image.of(values[:half], image[:half]), Image.of(values[half:], image[half:]))
+        kind = TWO_SETS[m.needs]
+        parts = (kind.of(values[:half], image[:half]), kind.of(values[half:], image[half:]))
         assert close(reading(m, parts[0] + parts[1]), expected), space
 
 
@@ -321,7 +332,12 @@ def test_a_measure_leaves_its_input_alone(m: Measure) -> None:
             np.testing.assert_array_equal(old, now)
         return
     statistic = data(m, SPACES["drifted"])
-    pairs = {"image": lambda s: (s.rows, s.image), "cells": lambda s: (s.points,)}
+    pairs = {
+        "image": lambda s: (s.rows, s.image),
+        "queries": lambda s: (s.documents, s.queries),
+        "cells": lambda s: (s.points,),
+        "texts": lambda s: (),
+    }
     whole = pairs.get(m.needs, lambda s: (s,))(statistic)
     before_arrays = [{k: v.copy() for k, v in part.arrays().items()} for part in whole]
     first = [m(statistic, variant=v) for v in ("definition", *m.variants)]
@@ -329,9 +345,9 @@ def test_a_measure_leaves_its_input_alone(m: Measure) -> None:
     for part, arrays in zip(whole, before_arrays, strict=True):
         for name, array in part.arrays().items():
             np.testing.assert_array_equal(array, arrays[name], err_msg=name)
-    if m.needs in FROM_ROWS or m.needs == "image":
+    if m.needs in FROM_ROWS or m.needs in TWO_SETS:
         rows = SPACES["drifted"].copy()
-        m(rows, *([rows] if m.needs == "image" else []))
+        m(rows, *([rows] if m.needs in TWO_SETS else []))
         np.testing.assert_array_equal(rows, SPACES["drifted"])
 
 
@@ -384,6 +400,9 @@ def test_rows_are_enough_for_some_and_two_spaces_for_others(m: Measure) -> None:
     if m.needs == "image":
         with pytest.raises(InputError, match="give one row for each"):
             m(rows, rows[1:])
+    elif m.needs == "queries":
+        with pytest.raises(InputError, match="have 8 dimensions and the queries 7"):
+            m(rows, rows[:, 1:])
     else:
         with pytest.raises(InputError, match=rf"call it as {m.name}\(X\)"):
             m(rows, rows)

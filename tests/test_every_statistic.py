@@ -16,6 +16,7 @@ from isotrope.errors import InputError, MergeError
 from isotrope.sources.batch import Batch, Rows
 from isotrope.statistics import (
     Collection,
+    Duplicates,
     Moments,
     Points,
     RowLengths,
@@ -30,7 +31,7 @@ from isotrope.statistics import (
 from isotrope.statistics import collection as collection_module
 
 _SIZE = 7
-_WANTED = Wanted(tokens=True, sequences=True, sample=_SIZE, seed=3)
+_WANTED = Wanted(tokens=True, sequences=True, sample=_SIZE, seed=3, duplicates=True)
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ BUILD: dict[str, Any] = {
     "SequenceSpectra": lambda t: SequenceSpectra.of(prepare_rows(t.values, t.known)),
     "Points": lambda t: Points.of(prepare_rows(t.values, t.known)),
     "RowLengths": lambda t: RowLengths.of(prepare_rows(t.values, t.known)),
+    "Duplicates": lambda t: Duplicates.of(prepare_rows(t.values, t.known)),
     "Sample": _sample,
     "Summary": _summary,
     "Collection": _collection,
@@ -105,6 +107,7 @@ EMPTY: dict[str, Any] = {
     "SequenceSpectra": lambda d, known: SequenceSpectra.empty(d),
     "Points": lambda d, known: Points.empty(d),
     "RowLengths": lambda d, known: RowLengths.empty(d),
+    "Duplicates": lambda d, known: Duplicates.empty(d),
     "Sample": lambda d, known: Sample.empty(d, _SIZE, 3),
     "Summary": lambda d, known: _WANTED.empty(d, known),
     "Collection": lambda d, known: Collection(_WANTED),

@@ -60,7 +60,7 @@ def test_the_command_scan_takes_every_option_with_its_default() -> None:
     expected = option_defaults(Input, Engine, ScanOptions)
     found = command_defaults("scan")
     assert {name: found[name] for name in expected} == expected
-    assert found.keys() - expected.keys() == {"input", "corpus", "dry_run", "fail_on", "json"}
+    assert found.keys() - expected.keys() == {"input", "corpus", "dry_run", "fail_on", "junit", "json"}
 
 
 def test_scan_hands_every_option_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,6 +102,7 @@ def test_functions_share_the_defaults_of_options(name: str) -> None:
         ("build", isotrope.build, {"model", "text"}),  # which the command requires
         ("evaluate sts", isotrope.evaluate_sts, {"sets"}),
         ("evaluate retrieval", isotrope.evaluate_retrieval, set()),
+        ("evaluate index", isotrope.evaluate_index, set()),
         ("evaluate glue", isotrope.evaluate_glue, {"methods"}),  # a list in Python, one text in a command
     ],
 )
@@ -158,7 +159,8 @@ def test_a_command_gets_instances_and_keywords() -> None:
 
 
 def test_only_declared_fields_are_options() -> None:
-    assert {"token_weights", "in_order", "seed"} == {f.name for f in fields(Input)} - list_options(Input).keys()
+    undeclared = {f.name for f in fields(Input)} - list_options(Input).keys()
+    assert undeclared == {"token_weights", "in_order", "seed", "run_folder"}
     assert option(3, "Help.").default == 3
 
 

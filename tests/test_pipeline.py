@@ -10,7 +10,7 @@ import pytest
 
 import isotrope
 from isotrope.errors import InputError, StoreError
-from isotrope.pipeline import resolve_measures
+from isotrope.readings.selected_measures import resolve_measures
 from isotrope.runs.run import Run
 from isotrope.storage.provenance import format_command
 

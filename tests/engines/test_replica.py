@@ -18,6 +18,7 @@ from isotrope.runs import checkpoints
 from isotrope.runs.run import Run
 from isotrope.sources.batch import Batch
 from isotrope.sources.input import Input
+from isotrope.sources.row_names import RowName
 from isotrope.sources.vectors.unreadable_files import SKIP_UNOPENED
 from isotrope.statistics import Collection, Wanted
 from testkit.ray_stand_in import StandIn
@@ -31,6 +32,27 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     found = StandIn()
     monkeypatch.setitem(sys.modules, "ray", found)
     return found
+
+
+def test_names_of_rows_are_looked_up_by_a_replica(
+    ray: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("rows.npy", ROWS)
+    Path("ids.txt").write_text("".join(f"doc-{i}\n" for i in range(6000)))
+    Path("texts.csv").write_text("id,body\n" + "".join(f"{i},text {i}\n" for i in range(6000)))
+    Path("body").touch()
+    reading = Input(vectors="rows.npy", id_column="ids.txt", text_column="texts.csv:body")
+    given = use_absolute_paths(reading)
+    assert (given.id_column, given.text_column) == (str(tmp_path / "ids.txt"), f"{tmp_path / 'texts.csv'}:body")
+    assert use_absolute_paths(Input(vectors="rows.npy", text_column="body")).text_column == "body"
+    source = ray.workers(2).open(reading)
+    assert source.has_names
+    source.check_names()
+    assert source.find_names(np.array([5999], np.uint64)) == {5999: RowName("doc-5999", "text 5999")}
+    Path("ids.txt").write_text("one\n")
+    with pytest.raises(InputError, match="holds 1 ids and there are 6,000 rows"):
+        ray.workers(1).open(reading).check_names()
 
 
 def _count(batch: Batch) -> int:

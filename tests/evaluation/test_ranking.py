@@ -37,10 +37,10 @@ def test_search_is_sorting_however_the_rows_are_cut(documents: int, k: int, monk
     queries = rng.normal(size=(20, 6)).astype(np.float32)
     own = rng.integers(NOTHING, documents, 20)
     expected = nearest(queries, rows, ids, k, own)
-    assert_array_equal(search(queries, [rows], ids, k, own), expected)
+    assert_array_equal(search(queries, [rows], ids, k, own).documents, expected)
     monkeypatch.setattr(module, "_QUERIES", 3)
     monkeypatch.setattr(module, "_DOCUMENTS", 11)
-    assert_array_equal(search(queries, iter(np.array_split(rows, 4)), ids, k, own), expected)
+    assert_array_equal(search(queries, iter(np.array_split(rows, 4)), ids, k, own).documents, expected)
 
 
 def test_cosines_that_float32_cannot_tell_apart_are_told_apart() -> None:
@@ -51,13 +51,13 @@ def test_cosines_that_float32_cannot_tell_apart_are_told_apart() -> None:
     cosines = rows @ query / np.linalg.norm(rows, axis=1) / np.linalg.norm(query)
     assert len(set(cosines.astype(np.float32))) == 1
     found = search(query[None], [rows], [f"{number:02}" for number in range(40)], 10, np.array([NOTHING]))
-    assert found[0].tolist() == np.argsort(-rows[:, 1])[:10].tolist()
+    assert found.documents[0].tolist() == np.argsort(-rows[:, 1])[:10].tolist()
 
 
 def test_rows_that_are_not_numbers_are_never_found_and_find_nothing() -> None:
     rows = np.array([[1.0, 0.0], [np.nan, 1.0], [0.0, 0.0], [-1.0, 0.0]])
     found = search(np.array([[1.0, 0.0], [np.nan, 0.0]]), [rows], list("abcd"), 5, np.full(2, NOTHING))
-    assert found.tolist() == [[0, 2, 3, NOTHING, NOTHING], [NOTHING] * 5]
+    assert found.documents.tolist() == [[0, 2, 3, NOTHING, NOTHING], [NOTHING] * 5]
 
 
 def test_rows_must_be_as_many_as_documents() -> None:
@@ -89,7 +89,7 @@ def test_scores_are_those_of_trec_eval(seed: int) -> None:
         for _ in range(queries)
     ]
     towards = rng.normal(size=(queries, 8))
-    found = score_rankings(search(towards, [rows], ids, 100, np.full(queries, NOTHING)), judged)
+    found = score_rankings(search(towards, [rows], ids, 100, np.full(queries, NOTHING)).documents, judged)
 
     cosines = towards @ rows.T / np.linalg.norm(rows, axis=1) / np.linalg.norm(towards, axis=1, keepdims=True)
     rounded = cosines.round(6)  # trec_eval compares float32

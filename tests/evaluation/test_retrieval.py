@@ -18,6 +18,7 @@ from isotrope.evaluation.result import RetrievalEvaluation
 from isotrope.evaluation.retrieval import evaluate_retrieval
 from isotrope.integrations.sentence_transformers import insert_repair
 from isotrope.repairs import Repair, SoftDecay, Whitening
+from isotrope.sources.input import Input
 from isotrope.sources.models.location import find_embedded_folder
 from isotrope.sources.text.encoder import Encoder
 
@@ -122,6 +123,19 @@ def test_scores_name_what_they_are_of(found: RetrievalEvaluation) -> None:
     means = 100 * frame.groupby("repair")["ndcg_at_10"].mean()
     for score in found.scores:
         assert_allclose(means[score.repair], score.ndcg_at_10)
+
+
+def test_vectors_score_as_the_texts_that_they_are_of(found: RetrievalEvaluation, folder: Path) -> None:
+    encoder = Encoder(Input(max_length=LENGTH))
+    names = {"id_column": list(DOCUMENTS), "query_id_column": list(QUERIES)}
+    rows = {"documents": encoder(list(DOCUMENTS.values())), "queries": encoder(list(QUERIES.values()))}
+    again = evaluate_retrieval(**rows, **names, qrels=folder / "qrels" / "test.tsv", repairs=[NAME])
+    for score in again.scores:
+        assert_allclose(
+            list(scores(again)[score.repair].values()), list(scores(found)[score.repair].values()), atol=1e-9
+        )
+    frames = [one.to_frame("queries").query("repair == 'none'").reset_index(drop=True) for one in (again, found)]
+    assert frames[0].equals(frames[1])
 
 
 def test_differences_are_paired_and_corrected(found: RetrievalEvaluation) -> None:

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from isotrope.compute.p_values import holm
 from isotrope.errors import InputError
 from isotrope.evaluation.metrics import CORRELATIONS, Correlation, Mean
-from isotrope.evaluation.significance import Difference, average, compare, correct_p_values, holm
+from isotrope.evaluation.significance import Difference, average, compare, correct_p_values
 
 Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray, np.ndarray]]
 

@@ -61,7 +61,7 @@ def test_bad_input(tmp_path: Path) -> None:
         parse_treatments([str(tmp_path / "nowhere")])
     _, found = parse_treatments([Centering().fit(ROWS)])
     found.check_width(4)
-    with pytest.raises(InputError, match=r"Centering\(\) is for rows of width 4, the model gives rows of width 8"):
+    with pytest.raises(InputError, match=r"Centering\(\) is for rows of width 4, the rows here are of width 8"):
         found.check_width(8)
     with pytest.raises(InputError, match=r"whitening cannot be fitted on wiki\.txt: got 3 rows of width 4"):
         parse_treatments(["whitening"])[1].fit(ROWS[:3], "wiki.txt", "wiki.txt")

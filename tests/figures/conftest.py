@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isotrope.pipeline import resolve_measures
+from isotrope.readings.selected_measures import resolve_measures
 from isotrope.runs.run import Run
 from isotrope.scanner import scan_source
 from isotrope.sources.batch import Rows

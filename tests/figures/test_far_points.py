@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from isotrope.drawing.robust_limits import compute_robust_range, limit_axes
 from isotrope.figures import draw, save
-from isotrope.pipeline import resolve_measures
+from isotrope.readings.selected_measures import resolve_measures
 from isotrope.runs.run import Run
 from isotrope.scanner import scan_source
 from isotrope.sources.batch import Rows

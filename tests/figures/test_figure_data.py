@@ -16,7 +16,7 @@ from isotrope.drawing.projections import find_plane, project_uncentred
 from isotrope.figures import draw
 from isotrope.figures.run_data import TokenTypes
 from isotrope.figures.token_scatter import select_tokens
-from isotrope.pipeline import resolve_measures
+from isotrope.readings.selected_measures import resolve_measures
 from isotrope.runs.run import Run
 from isotrope.scanner import scan_source
 from testkit.known_run import KnownRun

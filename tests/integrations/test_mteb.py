@@ -24,6 +24,7 @@ from isotrope.evaluation.retrieval import evaluate_retrieval
 from isotrope.integrations.mteb import mteb_model
 from isotrope.repairs import Repair, SoftDecay, Whitening
 from isotrope.sources.models.location import find_embedded_folder
+from testkit.embedding_server import EmbeddingServer, embed
 
 #: Topics of the Python manual: the first line asks, and the words behind it answer.
 TOPICS = {
@@ -186,6 +187,16 @@ def test_prompts_stand_before_the_texts_they_are_for() -> None:
     expected = scores(theirs, ManualRetrieval)["main_score"]
     assert_allclose(scores(mteb_model(prompts=prompts), ManualRetrieval)["main_score"], expected, atol=1e-4)
     assert abs(expected - scores(mteb_model(), ManualRetrieval)["main_score"]) > 1e-3
+
+
+def test_a_model_behind_an_endpoint(embedding_server: EmbeddingServer) -> None:
+    model = mteb_model("small", endpoint=embedding_server.url, concurrency=2)
+    meta = model.mteb_model_meta
+    assert (meta.name, meta.n_parameters, meta.framework) == ("isotrope/small", None, ["API"])
+    assert embedding_server.url in meta.experiment_name or meta.experiment_kwargs["endpoint"] == embedding_server.url
+    texts = ["one", " ", "two"]
+    rows = model.encode([{"text": texts}], task_metadata=ManualSTS.metadata)
+    assert_allclose(rows, [embed("one"), np.zeros(16), embed("two")])
 
 
 def test_blank_texts_are_like_no_other() -> None:

@@ -15,6 +15,7 @@ from scipy import special, stats
 import isotrope
 from isotrope.compute.arrays import mix_ids
 from isotrope.measures import MEASURES, Measure, get
+from isotrope.readings.heavy_tails import tail_index
 from isotrope.readings.intervals import (
     GROUPS,
     NONE,
@@ -22,7 +23,6 @@ from isotrope.readings.intervals import (
     JackknifeGroups,
     compute_intervals,
     jackknife,
-    tail_index,
 )
 from isotrope.sources.batch import Rows
 from isotrope.statistics import (

@@ -107,7 +107,7 @@ def test_rows_far_below_the_median_are_counted_and_named(length: float) -> None:
     rows = _isotropic()
     rows[[9, 99, 999, 1999]] *= length
     found = _scan(rows)
-    assert found.verdict.statements[-1].text == (
+    assert found.verdict.statements[0].text == (
         "Far shorter: 4 rows shorter than 0.001 of the median length (" + _three(found) + " and 1 more)."
     )
     assert {row["id"] for row in found.rows["extreme"]} == {9, 99, 999, 1999}
@@ -123,7 +123,8 @@ def test_rows_that_are_left_out_are_in_the_json() -> None:
     rows[5], rows[7, 3] = 0.0, np.nan
     found = _scan(rows)
     document = json.loads(found.to_json())
-    assert document["rows"] == {"zero": [{"id": 5, "layer": 0}], "nonfinite": [{"id": 7, "layer": 0}]}
+    zero, nonfinite = ([{"id": row, "row": row, "layer": 0}] for row in (5, 7))
+    assert document["rows"] == {"zero": zero, "nonfinite": nonfinite}
     assert Findings.from_json(found.to_json()).rows == found.rows
     del document["rows"]  # as version 0.1 wrote it
     assert Findings.from_dict(document).rows == {}

@@ -126,7 +126,9 @@ def test_cutoffs_from_some_pairs_are_close_and_repeatable() -> None:
     image = Image.of(rows, Whitening().fit(rows).transform(rows))
     (whole,) = translate(image, [0.6], pairs=10**9)
     (some,), (again,), (other,) = (translate(image, [0.6], pairs=60_000, seed=s) for s in (1, 1, 2))
-    assert (whole.pairs, some.pairs) == (1500 * 1499 // 2, 60_000)
+    assert whole.pairs == 1500 * 1499 // 2
+    assert 55_000 < some.pairs < 65_000  # blocks of whole rows
+    assert some.low < whole.after < some.high
     assert some == again != other
     assert some.after == pytest.approx(whole.after, abs=0.02)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import isotrope
-from isotrope.pipeline import resolve_measures
+from isotrope.readings.selected_measures import resolve_measures
 from isotrope.runs.run import Run
 from isotrope.scanner import scan_source
 from testkit.spaces import Tokens

@@ -16,10 +16,11 @@ import pytest
 
 import isotrope
 from isotrope.measures import get
-from isotrope.pipeline import resolve_measures
+from isotrope.readings.selected_measures import resolve_measures
 from isotrope.repairs import SoftDecay, Whitening
 from isotrope.repairs.linear import LinearRepair
 from isotrope.report import write_comparison
+from isotrope.runs.layer_tests import compute_layer_tests
 from isotrope.runs.run import Run
 from isotrope.runs.saved_statistics import SavedStatistics
 from isotrope.scanner import scan_source
@@ -327,14 +328,16 @@ def test_other_pages_open_without_an_error(path: str, browser: Any, page: Any, v
     file = vectors / "report.html"
     if path == "both":
         isotrope.scan(vectors=np.random.default_rng(6).normal(size=(600, 10)) + 3.0, output=tmp_path / "other")
-        file = write_comparison([vectors, tmp_path / "other"], tmp_path / "both.html")
+        runs = [vectors, tmp_path / "other"]
+        tests = compute_layer_tests(*map(Run, runs), [(0, 0)])
+        file = write_comparison(runs, tmp_path / "both.html")
     browser.get(file.as_uri())
     assert browser.get_log("browser") == []
     links = [link.get_attribute("textContent") for link in _all(browser, "#nav a")]
     assert not {"Quantized cells", "Token types"} & set(links)  # neither was measured
     if path == "vectors":
         assert _all(browser, "#tokens") == []
-        assert links == ["The vectors", "Advice and evaluation", "How to repeat it"]
+        assert links == ["Rows", "The vectors", "Advice and evaluation", "How to repeat it"]
         assert _text(browser, "#layer-title") == "The vectors"
         shown = browser.execute_script("return document.getElementById('sections').textContent").lower()
         assert not re.search(r"layer 0|because these rows are not tokens", shown)
@@ -349,6 +352,12 @@ def test_other_pages_open_without_an_error(path: str, browser: Any, page: Any, v
         """)
         assert [float(value) for _, value in row[1:4]] == pytest.approx([before, after, after - before])
         assert row[4][0] == "● beyond its interval"
+        shifts = {row.get_attribute("data-test"): row for row in _all(browser, "#shift tbody tr")}
+        for record in tests[0].describe()[:3]:
+            words, effect, _, p, corrected = shifts[record["test"]].find_elements("css selector", "td")
+            assert words.get_attribute("textContent") == record["text"]
+            numbers = [float(cell.get_attribute("data-value")) for cell in (effect, p, corrected)]
+            assert numbers == pytest.approx([record["effect"], record["p"], record["corrected"]])
         assert [card.text.split("\n")[1] for card in _all(browser, ".cards > li")] == ["Healthy", "Collapsed"]
 
 

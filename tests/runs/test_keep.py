@@ -17,8 +17,8 @@ from isotrope.cli.main import app
 from isotrope.errors import InputError, StoreError
 from isotrope.figures import FIGURES
 from isotrope.measures import get
-from isotrope.pipeline import resolve_measures
 from isotrope.plan import plan
+from isotrope.readings.selected_measures import resolve_measures
 from isotrope.repairs import saved_moments, saved_summary
 from isotrope.report import write_report
 from isotrope.runs.run import Run

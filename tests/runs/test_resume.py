@@ -110,7 +110,8 @@ def test_killed_and_resumed(where: str, at: int, rows: np.ndarray, whole: dict[s
     assert _batches(tmp_path)[len(done) :] == list(range(kept + 1, 61))
     found = _document(tmp_path / "run")
     assert found["readings"] == whole["readings"]
-    assert found["counts"] == whole["counts"] == {"rows": 6000, "zero_rows": 1, "nonfinite_rows": 1}
+    assert found["counts"] == whole["counts"]
+    assert found["counts"].items() >= {"rows": 6000, "zero_rows": 1, "nonfinite_rows": 1}.items()
     assert found["verdict"] == whole["verdict"]
     assert found["provenance"]["resumed_at_batch"] == kept
     names = sorted(path.name for path in (tmp_path / "run").iterdir())

@@ -53,6 +53,17 @@ def test_they_are_those_of_brute_force(space: str) -> None:
     np.testing.assert_array_equal(rows, before)
 
 
+@pytest.mark.parametrize("space", [name for name, rows in SPACES.items() if len(rows) == 900])
+def test_rows_of_one_unit_do_not_answer_each_other(space: str) -> None:
+    rows = SPACES[space]
+    unit = np.sort(np.random.default_rng(1).integers(0, 200, len(rows)))
+    distance = np.linalg.norm(rows[:, None] - rows[None], axis=2)
+    distance[unit[:, None] == unit] = np.inf
+    found = nearest(rows, 7, unit=unit)
+    assert (unit[found.which] != unit[:, None]).all()
+    assert found.distance == pytest.approx(np.sort(distance, axis=1)[:, :7], rel=1e-9)
+
+
 @pytest.mark.parametrize("space", ["isotropic", "tight clusters", "heavy tails"])
 def test_some_ask_and_some_answer(space: str) -> None:
     rows = SPACES[space]

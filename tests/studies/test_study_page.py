@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -72,3 +73,18 @@ def test_long_lists_of_agreements_are_folded_and_contradictions_never(tmp_path: 
     assert "Agrees 7." in folded[1]
     assert "Contradicts" not in folded[1]
     assert page.count("Show all") == 1
+
+
+def test_intervals_stand_behind_their_values_and_empty_columns_are_left_out(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"layer": [0, 1], "cv": [0.3, 0.5], "cv_low": [0.2, None], "cv_high": [0.4, None]})
+    for slope, ends in (("b_slope", "b_slope"), ("q_slope", "q")):
+        frame = frame.assign(**{slope: [1, 2], f"{ends}_low": [0, 1], f"{ends}_high": [2, 3]})
+    tables = [Table("layers", "Layers", frame.assign(printed=math.nan))]
+    run_study("norm-variance", "A paper", {"layers": lambda: Results(tables)}, StudyOptions(output=tmp_path / "s"))
+    page = (tmp_path / "s/study.html").read_text()
+    page = page[page.index("Layers</h3>") :]
+    assert re.findall(r"<th scope=\"col\"[^>]*>([^<]+)</th>", page) == ["layer", "cv", "b slope", "q slope"]
+    first, second = ["1 (0 to 2)"] * 2, ["2 (1 to 3)"] * 2
+    cells = ["0", "0.3 (0.2 to 0.4)", *first, "1", "0.5", *second]
+    assert re.findall(r"<td class=\"number\">([^<]+)</td>", page) == cells
+    assert (tmp_path / "s/parts/layers/layers.csv").read_text().startswith('"layer","cv","cv_low","cv_high"')

@@ -25,7 +25,11 @@ def write_inputs(folder: Path) -> None:
     np.save(folder / "embeddings.npy", rng.normal(size=(300, WIDTH)) + 0.5)
     queries = rng.normal(size=(20, WIDTH)) + 0.5
     np.save(folder / "queries.npy", queries)
+    for name in ("baseline", "now"):
+        np.save(folder / f"{name}.npy", np.random.default_rng(len(name)).normal(size=(300, WIDTH)) + 0.5)
     pd.DataFrame({"vector": list(queries)}).to_parquet(folder / "queries.parquet")
+    judged = "".join(f"{i}\t{3 * i}\t1\n" for i in range(20))
+    (folder / "qrels.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}", "utf-8")
     (folder / "corpus.txt").write_text("\n".join(LINES[:260]), "utf-8")
     Centering().fit(rng.normal(size=(50, EMBEDDED_WIDTH))).save(folder / "saved-repair")
     _write_pairs(folder / "DIR", rng)

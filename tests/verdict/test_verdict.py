@@ -121,7 +121,7 @@ def test_left_out_rows_are_said() -> None:
     rows[0], rows[1, 0] = 0.0, np.nan
     verdict = scan(vectors=rows, measures="moments").verdict
     assert verdict.word == "healthy"
-    assert verdict.statements[-1].text == "Left out: 1 zero row and 1 row with NaN or infinity."
+    assert verdict.statements[0].text == "Left out: 1 zero row and 1 row with NaN or infinity."
 
 
 def _run(cosines: dict[int, tuple[float, float, float]], isoscore: float = 0.5) -> Findings:

@@ -29,7 +29,7 @@ from isotrope.sources.input import Input
 from isotrope.sources.models.load import Loaded
 from isotrope.sources.text.encoder import Tell
 from isotrope.sources.text.pooling import Pooling, mean, parse
-from isotrope.sources.text.sentence_model import ENCODED, has_pipeline
+from isotrope.sources.text.sentence_model import ENCODED
 from isotrope.sources.text.source import TextSource
 from isotrope.sources.text.token_weights import TokenWeights, sif_weights
 
@@ -71,7 +71,9 @@ def advise_model(
     References:
         Arora, Liang and Ma 2017 (token weights), Su et al. 2021 (average of first and last layer)
     """
-    if layers is None and reading.pooling is None and has_pipeline(reading.model, reading.revision) and loaded is None:
+    if reading.endpoint is not None and layers not in (None, ENCODED):
+        raise InputError(f"an endpoint has one layer, got {layers!r}; leave the layers out.")
+    if layers is None and reading.pooling is None and reading.has_own_encoding() and loaded is None:
         layers = ENCODED
     pooling = _check_pooling(reading)
     given = _read_texts(reading)

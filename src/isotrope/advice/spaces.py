@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrope.compute.arrays import to_numpy
 from isotrope.sources.batch import Batch
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.input import Input
@@ -78,7 +79,7 @@ def _pool_batch(
     sequences = batch.rows.sequence.astype(np.int64)
     layers = {str(layer): rows for layer, rows in batch.layers.items()}
     if weights is None:
-        return sequences, ((Space(name), layers[name].cpu().numpy()) for name in names)
+        return sequences, ((Space(name), to_numpy(layers[name])) for name in names)
     assert batch.rows.token is not None
     which, of = np.unique(sequences, return_inverse=True)
     by_token = {False: np.ones(len(of), np.float32), True: weights.values[batch.rows.token]}

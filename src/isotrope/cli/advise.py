@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from isotrope.cli.options import Json, Rows, check_new, derive_options, make_advice_options
+from isotrope.cli.options import ENDPOINT, Json, Rows, check_new, derive_options, make_advice_options
 from isotrope.cli.output import console, echo, print_json
 from isotrope.cli.progress import Bar, print_warnings
 from isotrope.cli.tables import Column, print_table
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from isotrope.advice.advice import Advice
 
-_SPACE = make_advice_options("model revision gguf_file text vectors column split", help="mean, cls, last, max.")
+_SPACE = make_advice_options(
+    f"model {ENDPOINT} revision gguf_file text vectors column split", help="mean, cls, last, max."
+)
 
 
 @derive_options

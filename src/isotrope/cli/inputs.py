@@ -125,6 +125,16 @@ def _find_role(input: str) -> str:
     raise InputError(f"there is no file or model {input!r}; check the path, or give a model's hub id or folder.")
 
 
+def is_run(input: str) -> bool:
+    """Whether an input is a run folder rather than vectors; what is neither counts as a run, which then is missing."""
+    if Run(input).finished or Run(input).resumable:
+        return True
+    try:
+        return _find_role(input) != "vectors"
+    except InputError:
+        return True
+
+
 @contextmanager
 def open_space(input: str | None, reading: Input, engine: Engine | None = None, **more: Any) -> Iterator[Source]:
     """Open the source of one layer.

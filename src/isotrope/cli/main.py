@@ -23,6 +23,7 @@ from isotrope.version import __version__
 COMMANDS = {
     "scan": "Measure every layer of a model over text, images or sounds, or vectors, in one pass.",
     "catalogue": "List the measures: formula, range, which way is better, blind spot, paper.",
+    "calibrate": "Find the cosine cut-off for a rate of false accepts, a precision, or another model's cut-off.",
     "compare": "Say what changed between runs, by how much, and whether beyond its interval.",
     "advise": "Say which layers and which repair, how strongly, or none; nothing needs a label.",
     "build": "Take the advice on a model and write a sentence-transformers folder that loads without isotrope.",

@@ -76,8 +76,13 @@ SPACE_CHANGES: dict[str, dict[str, Any]] = {
     "batch_size": {"help": "Texts, or rows, at a time.", "shown": "32 texts"},
 }
 
+#: The options on a model behind a URL.
+ENDPOINT = "endpoint concurrency keep_vectors"
+
 #: The options of commands on one space.
-SPACE = "model revision text vectors column split pooling layers max_length batch_size device trust_remote_code"
+SPACE = (
+    f"model {ENDPOINT} revision text vectors column split pooling layers max_length batch_size device trust_remote_code"
+)
 
 #: The default pooling of a text's row.
 OWN_POOLING = "mean, or a sentence model's own"

@@ -102,7 +102,7 @@ def advise_on_run(run: Run | None) -> str:
     """How to go on with a scan that was stopped."""
     if run is None:
         return "nothing was kept; name a run folder with -o to be able to continue"
-    if run.finished or run.resumable:
+    if run.finished or run.resumable or run.has_vectors:
         return _continue(run.folder)
     return "no checkpoint had been written yet, so there is nothing to continue"
 

@@ -12,11 +12,13 @@ from rich.console import Console
 from rich.text import Text
 
 from isotrope.cli.output import console, print_json
+from isotrope.cli.row_listing import print_rows
 from isotrope.cli.tables import Column, print_table
 
 if TYPE_CHECKING:
     from isotrope.findings import Findings, Reading
     from isotrope.plan import Plan
+    from isotrope.sources.endpoint.estimate import RequestEstimate
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _BAR = 24
@@ -30,6 +32,9 @@ _NAMED = 5
 
 #: Groups that are shown at most.
 _GROUPS = 20
+
+#: Notes that say how a value was taken, and warn of nothing.
+_SETTINGS = re.compile(r"k = \d+, n = |[\d,]+ rows ask$")
 
 
 def format_number(value: float, *, sign: bool = False) -> str:
@@ -73,6 +78,7 @@ def show_findings(findings: Findings, folder: Path | None) -> None:
     _print_chart(out, findings)
     _print_groups(out, findings)
     _print_variants(out, findings)
+    print_rows(out, findings)
     for line in (*_describe_notes(findings), *_describe_undefined(findings)):
         out.print(line, style="dim")
     if folder is not None:
@@ -207,6 +213,8 @@ def _describe_notes(findings: Findings) -> list[str]:
     for r in findings.readings:
         if r.note and r.group is None:
             for note in r.note.split("; "):
+                if _SETTINGS.match(note):
+                    continue
                 kind = re.sub(r"\d[\d,]*", "#", note)
                 notes.setdefault(kind, note)
                 measures.setdefault(kind, {})[r.measure] = None
@@ -265,6 +273,23 @@ def show_plan(plan: Plan, *, json: bool) -> None:
     checkpoints = f"up to {_format_bytes(plan.checkpoints)} of checkpoints while it runs"
     out.print(f"disk     about {_format_bytes(plan.disk)}, and {checkpoints}")
     out.print("Nothing was written.", style="dim")
+
+
+def show_requests(estimate: RequestEstimate, *, json: bool) -> None:
+    """What a scan would send to an endpoint."""
+    if json:
+        from dataclasses import asdict
+
+        print_json(asdict(estimate))
+        return
+    out = console()
+    out.print(f"endpoint {estimate.endpoint}, model {estimate.model}")
+    out.print(
+        f"texts    {estimate.texts:,}, of which {estimate.repeated:,} repeat another and {estimate.kept:,} are kept"
+    )
+    sent = f"{estimate.sent:,} texts of {estimate.characters:,} characters in all"
+    out.print(f"to send  {sent}, in {estimate.requests:,} requests")
+    out.print("Nothing was sent or written.", style="dim")
 
 
 def _format_bytes(size: float) -> str:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController, threadpool_limits
+
+_Part = TypeVar("_Part")
+_Result = TypeVar("_Result")
+
+#: Parts of a piece of work below which threads do not pay.
+_FEW_PARTS = 4
 
 
 @contextmanager
@@ -58,6 +64,22 @@ def limit_own_thread() -> AbstractContextManager[Any]:
     """Let OpenMP compute on one core what the calling thread asks for; other threads keep their number."""
     limit: AbstractContextManager[Any] = _find_libraries("openmp").limit(limits=1)
     return limit
+
+
+def map_parts(function: Callable[[_Part], _Result], parts: Sequence[_Part]) -> list[_Result]:
+    """Apply a function to parts of a large piece of work on all cores, each part on one; the results are in order.
+
+    Not to be called from within such a part. Few parts are computed one after the other.
+
+    Examples:
+        >>> map_parts(abs, [-1, 2])
+        [1, 2]
+    """
+    cores = os.cpu_count() or 1
+    if cores == 1 or len(parts) < _FEW_PARTS:
+        return list(map(function, parts))
+    with _find_libraries("blas").limit(limits=1):
+        return list(open_shared_pool(cores).map(function, parts))
 
 
 def slice_rows(n: int, size: int) -> list[slice]:

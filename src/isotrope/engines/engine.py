@@ -70,7 +70,7 @@ class Engine:
 
             check_bad_files(reading.bad_files)
             skip = reading.bad_files == "skip"
-            with self._workers(skip=skip) as workers:
+            with self._workers(reading, skip=skip) as workers:
                 yield workers.open(replace(reading, bad_files=SKIP_UNOPENED) if skip else reading)
 
     @contextmanager
@@ -81,10 +81,12 @@ class Engine:
         if self.engine == "local":
             yield Encoder(reading)
         else:
-            with self._workers(skip=False) as workers:
+            with self._workers(reading, skip=False) as workers:
                 yield Encoder(reading, workers)
 
-    def _workers(self, *, skip: bool) -> AbstractContextManager[Workers]:
+    def _workers(self, reading: Input, *, skip: bool) -> AbstractContextManager[Workers]:
+        if reading.endpoint is not None:
+            raise InputError("an endpoint is asked by this process; leave out --engine ray, and set --concurrency.")
         from isotrope.engines.ray.source import ray_workers
 
         return ray_workers(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isotrope.errors import InputError
+from isotrope.evaluation.judgements import check_known, describe_judgements, group_by_query, read_judgements
 from isotrope.sources.corpora.lines import decode_lines, file_lines
 
 
@@ -30,7 +31,7 @@ class RetrievalSet:
 
     def texts(self) -> Iterator[str]:
         """Read the documents, title before text, in the order of their ids."""
-        return (document.text for document in _read_entries(self.corpus) if document.text)
+        return (document.text for document in read_entries(self.corpus) if document.text)
 
 
 class _BeirRecord(NamedTuple):
@@ -39,13 +40,6 @@ class _BeirRecord(NamedTuple):
     line: int
     id: str
     text: str
-
-
-class _Judgement(NamedTuple):
-    line: int
-    query: str
-    document: str
-    relevance: int
 
 
 def open_set(folder: str | Path, split: str = "test") -> RetrievalSet:
@@ -78,19 +72,21 @@ def open_set(folder: str | Path, split: str = "test") -> RetrievalSet:
         raise InputError(f"there is no folder {str(folder)!r}; give one with corpus.jsonl, queries.jsonl and qrels.")
     corpus, queries_file = _find_file(root / "corpus.jsonl"), _find_file(root / "queries.jsonl")
     source = _find_split(root / "qrels", split)
-    judged = list(_read_judgements(source))
+    judged = list(read_judgements(source))
     has_text = _check_ids(corpus)
-    _check_known(source, [(j.line, j.document) for j in judged], "documents", corpus, has_text)
+    check_known(source, [(j.line, j.document) for j in judged], "documents", corpus.name, has_text)
     documents = [name for name, full in has_text.items() if full]
     if not documents:
         raise InputError(f"all documents of {corpus} are empty; give some with text.")
-    _check_known(source, [(j.line, j.query) for j in judged], "queries", queries_file, _check_ids(queries_file))
-    judgements = _group_by_query(source, judged)
-    queries = {query.id: query.text for query in _read_entries(queries_file) if query.id in judgements}
+    check_known(source, [(j.line, j.query) for j in judged], "queries", queries_file.name, _check_ids(queries_file))
+    judgements = group_by_query(source, judged)
+    queries = {query.id: query.text for query in read_entries(queries_file) if query.id in judgements}
     if empty := [query for query, text in queries.items() if not text]:
         raise InputError(f"{len(empty):,} queries of {queries_file} are empty (the first: {empty[0]!r}); remove them.")
     judgements = {query: judgements[query] for query in queries}
-    notes = _describe_set(len(has_text) - len(documents), judgements)
+    empty_documents = len(has_text) - len(documents)
+    notes = [f"{empty_documents:,} documents are empty and never found"] if empty_documents else []
+    notes += describe_judgements(judgements)
     return RetrievalSet(root.resolve().name, corpus, documents, queries, judgements, notes)
 
 
@@ -113,7 +109,7 @@ def _find_split(folder: Path, split: str) -> Path:
     raise InputError(f"there is no split {split!r} in {str(folder)!r}; {hint}.")
 
 
-def _read_entries(path: Path) -> Iterator[_BeirRecord]:
+def read_entries(path: Path) -> Iterator[_BeirRecord]:
     """Read a file of documents or queries; an error names the number of a wrong line."""
     for line, text in decode_lines(file_lines(path), str(path)):
         if not text.strip():
@@ -133,7 +129,7 @@ def _read_entries(path: Path) -> Iterator[_BeirRecord]:
 def _check_ids(path: Path) -> dict[str, bool]:
     """Check that the ids of a file are unique, and find for each whether its entry has a text."""
     found, repeated = dict[str, bool](), dict[str, int]()
-    for line, name, text in _read_entries(path):
+    for line, name, text in read_entries(path):
         if name in found:
             repeated.setdefault(name, line)
         found[name] = bool(text)
@@ -146,77 +142,3 @@ def _check_ids(path: Path) -> dict[str, bool]:
     if not found:
         raise InputError(f"{path} is empty; expected a line of JSON for each entry.")
     return found
-
-
-def _read_judgements(path: Path) -> Iterator[_Judgement]:
-    """Read the judgements of a file, with the numbers of their lines."""
-    first = True
-    for line, text in decode_lines(file_lines(path), str(path)):
-        if not text.strip():
-            continue
-        # Ids may contain spaces where tabs separate the columns; files of TREC often have spaces between columns.
-        cells = text.rstrip("\r\n").split("\t") if "\t" in text else text.split()
-        query, *_, document, score = cells if len(cells) in (3, 4) else [""] * 3
-        relevance = _parse_integer(score)
-        if relevance is not None and query and document:
-            yield _Judgement(line, query, document, relevance)
-        elif not (first and len(cells) == 3):  # the first line may be a header
-            raise InputError(
-                f"{path} has no judgement in line {line}; expected a query's id, a document's id and a whole number."
-            )
-        first = False
-
-
-def _parse_integer(score: str) -> int | None:
-    """Parse an integer, None for anything else.
-
-    >>> [_parse_integer(score) for score in ("2", "1.0", "0.5", "score", "inf")]
-    [2, 1, None, None, None]
-    """
-    try:
-        number = float(score)
-    except ValueError:
-        return None
-    return int(number) if number.is_integer() else None
-
-
-def _check_known(
-    path: Path, named: Sequence[tuple[int, str]], what: str, file: Path, known: Mapping[str, bool]
-) -> None:
-    """Check that the ids of judgements are in a file of documents or queries."""
-    unknown = [(line, name) for line, name in named if name not in known]
-    if unknown:
-        line, name = unknown[0]
-        raise InputError(
-            f"{len(unknown):,} of {len(named):,} judgements in {path} are of {what} that {file.name} does not have "
-            f"(the first: {name!r} in line {line}); give files that belong together, or remove those lines."
-        )
-
-
-def _group_by_query(path: Path, judged: Sequence[_Judgement]) -> dict[str, dict[str, int]]:
-    """Group judgements by query, and check that they do not contradict each other."""
-    found: dict[str, dict[str, int]] = {}
-    for line, query, document, relevance in judged:
-        before = found.setdefault(query, {}).setdefault(document, relevance)
-        if before != relevance:
-            raise InputError(
-                f"{path} says in line {line} that document {document!r} has relevance {relevance} for query {query!r}, "
-                f"and {before} in an earlier line; keep one of them."
-            )
-    if not any(relevance > 0 for judgement in found.values() for relevance in judgement.values()):
-        raise InputError(f"{path} calls no document relevant, which is a score above 0; check the scores.")
-    return found
-
-
-def _describe_set(empty: int, judgements: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Notes about empty documents and queries that cannot be answered."""
-    counts = {
-        "documents are empty and never found": empty,
-        "queries have no relevant document and score 0, as in trec_eval": sum(
-            max(relevance.values()) <= 0 for relevance in judgements.values()
-        ),
-        "relevant documents have the id of their query and are never found, as in BEIR": sum(
-            relevance.get(query, 0) > 0 for query, relevance in judgements.items()
-        ),
-    }
-    return [f"{count:,} {what}" for what, count in counts.items() if count]

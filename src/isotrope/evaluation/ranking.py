@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,16 @@ _STEPS, _ID_BITS = 2.0**32, 30
 _LOWEST = np.iinfo(np.int64).min
 
 
+class Ranking(NamedTuple):
+    """Numbers of the documents found for each query, the nearest first, NOTHING where there are fewer, and cosines."""
+
+    documents: NDArray[np.int64]
+    cosines: NDArray[np.float64]
+
+
 def search(
     queries: NDArray[Any], documents: Iterable[NDArray[Any]], ids: Sequence[str], k: int, own: NDArray[np.int64]
-) -> NDArray[np.int64]:
+) -> Ranking:
     """Find the k nearest documents of each query by cosine, the nearest first, (n, d) -> (n, k).
 
     Of equally near documents the one with the greater id comes first, as in trec_eval. Rows with NaN or infinity are
@@ -44,11 +51,11 @@ def search(
         own: for each query the number of a document that it must not find, or NOTHING, (n,).
 
     Returns:
-        Numbers of documents; NOTHING where there are fewer than k.
+        Numbers of documents and their cosines, (n, k) each; NOTHING and NaN where there are fewer than k.
 
     Examples:
         >>> rows = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [1.0, 1.0]])
-        >>> search(np.array([[1.0, 0.1]]), [rows], ["a", "b", "c", "d"], 3, np.array([NOTHING])).tolist()
+        >>> search(np.array([[1.0, 0.1]]), [rows], ["a", "b", "c", "d"], 3, np.array([NOTHING])).documents.tolist()
         [[2, 0, 3]]
     """
     if len(ids) >= 1 << _ID_BITS:
@@ -73,7 +80,9 @@ def search(
             start = here.stop
     _check_count(start, len(ids), whole=True)
     best = np.sort(best, axis=1)[:, ::-1]
-    return np.where(best == _LOWEST, NOTHING, order[best & ((1 << _ID_BITS) - 1)])
+    missing = best == _LOWEST
+    found = np.where(missing, NOTHING, order[best & ((1 << _ID_BITS) - 1)])
+    return Ranking(found, np.where(missing, np.nan, (best >> _ID_BITS) / _STEPS))
 
 
 def _unit_rows(rows: NDArray[Any]) -> NDArray[np.float64]:

@@ -88,13 +88,17 @@ def list_differences(found: Mapping[str, Mapping[str, Mapping[str, PairedCompari
 
 @dataclass(frozen=True, slots=True)
 class SystemScore:
-    """The system that a score is of. fitted_on: the name of the text that the repair was fitted on, None for none."""
+    """The system that a score is of.
+
+    model: the model, or the file of the documents' vectors. layers, pooling: None for vectors. fitted_on: the name of
+    the text that the repair was fitted on, None for none.
+    """
 
     set: str
     model: str
     repair: str
-    layers: str
-    pooling: str
+    layers: str | None
+    pooling: str | None
     fitted_on: str | None
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from scipy import stats
 
+from isotrope.compute.p_values import holm
 from isotrope.errors import InputError
 from isotrope.evaluation.metrics import Matrix, Metric, Vector
 
@@ -160,19 +161,6 @@ def correct_p_values(differences: Iterable[AnyDifference]) -> list[AnyDifference
     """Correct the p-values of differences for their number by Holm's method; undefined ones do not count."""
     found = list(differences)
     return [replace(d, corrected=p) for d, p in zip(found, holm([d.p for d in found]), strict=True)]
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct p-values for their number (Holm 1979); NaN stays NaN and does not count.
-
-    >>> holm([0.01, 0.04, math.nan, 0.03])
-    [0.03, 0.06, nan, 0.06]
-    """
-    given = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(given)[: np.count_nonzero(~np.isnan(given))]
-    found = np.full(len(given), np.nan)
-    found[order] = np.minimum(np.maximum.accumulate(given[order] * np.arange(len(order), 0, -1)), 1.0)
-    return [float(p) for p in found]
 
 
 def _draw_counts(rng: np.random.Generator, resamples: int, n: int) -> Iterator[Matrix]:

@@ -46,6 +46,9 @@ Comparisons = dict[str, PairedComparison]
 def evaluate_sts(
     *,
     model: str | Path | None = None,
+    endpoint: str | None = None,
+    concurrency: int = 4,
+    keep_vectors: str | Path | None = None,
     data: str | Path | None = None,
     sets: Sequence[str] | None = None,
     repairs: Sequence[str | Path | Repair] = (),
@@ -74,6 +77,7 @@ def evaluate_sts(
 
     Args:
         model: hub id, folder or GGUF file; None for the embedded default.
+        endpoint, concurrency, keep_vectors: as for `isotrope.scan`.
         data: folder of the sets, see `isotrope.evaluation.pairs`; None for the folder ISOTROPE_DATA, or else the hub.
         sets: names of sets, by default all that are there.
         repairs: names with settings, folders of saved repairs, or repairs, see `isotrope.evaluation.treatments`.
@@ -99,10 +103,13 @@ def evaluate_sts(
     references = _check_references(against, treatments)
     found = read_sets(sets, data, protocol)
     text = open_fit_text(fit_text)
-    own = pooling is None and protocol == "concatenated" and has_pipeline(model, revision)
+    own = endpoint is not None or (pooling is None and protocol == "concatenated" and has_pipeline(model, revision))
     default = "all" if own or (pooling and parse(pooling).layers) else LAYERS[protocol]
     reading = Input(
         model=model,
+        endpoint=endpoint,
+        concurrency=concurrency,
+        keep_vectors=keep_vectors,
         layers=default if layers is None else layers,
         pooling=pooling,
         special_tokens=special_tokens,

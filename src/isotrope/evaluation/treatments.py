@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from isotrope.errors import InputError, IsotropeError
 from isotrope.pipeline import Progress
@@ -21,6 +21,22 @@ RAW = "none"
 
 #: The name of the text of a set itself: each repair is fitted on the set that it is evaluated on, without gold scores.
 OWN = "own"
+
+
+class EvaluatedSystem(Protocol):
+    """Where rows come from: an encoder, or vectors, which have neither layers nor a pooling."""
+
+    @property
+    def name(self) -> str:
+        """The name of the model, or of the vectors."""
+
+    @property
+    def layers(self) -> str | None:
+        """The layers that rows are the average of."""
+
+    @property
+    def pooling(self) -> str | None:
+        """How tokens become one row."""
 
 
 @dataclass(frozen=True)
@@ -63,23 +79,27 @@ class Treatment:
         """Raise InputError for a repair that was fitted to rows of another width."""
         if self.repair is not None and self.ready and self.repair.n_features_in_ != width:
             raise InputError(
-                f"the repair {self.name} is for rows of width {self.repair.n_features_in_}, the model gives rows of "
-                f"width {width}; fit one on rows of this model."
+                f"the repair {self.name} is for rows of width {self.repair.n_features_in_}, the rows here are of "
+                f"width {width}; fit one on such rows."
             )
 
-    def describe(self, encoder: Encoder) -> dict[str, Any]:
+    def describe(self, system: EvaluatedSystem) -> dict[str, Any]:
         """The columns of a table of scores that say which system was evaluated."""
         return {
-            "model": encoder.name,
+            "model": system.name,
             "repair": self.name,
-            "layers": encoder.layers,
-            "pooling": encoder.pooling,
+            "layers": system.layers,
+            "pooling": system.pooling,
             "fitted_on": self.fitted_on,
         }
 
 
 def parse_treatments(
-    repairs: Sequence[str | Path | Repair], *, seed: int = 0, model: str | Path | None = None
+    repairs: Sequence[str | Path | Repair],
+    *,
+    seed: int = 0,
+    model: str | Path | None = None,
+    of_vectors: bool = False,
 ) -> list[Treatment]:
     """List the treatments of an evaluation: no repair first, then each repair.
 
@@ -88,6 +108,7 @@ def parse_treatments(
             fitted or not.
         seed: seed of repairs that use random numbers, unless their settings name one.
         model: model of the rows, None for the embedded default; a saved repair of another model gives a warning.
+        of_vectors: whether rows are vectors that come without a model, so that there is nothing to warn of.
 
     Examples:
         >>> [t.name for t in parse_treatments(["softdecay", "whitening:strength=0.5"])]
@@ -95,14 +116,15 @@ def parse_treatments(
     """
     if not 0 <= seed < 2**31:
         raise InputError(f"the seed is {seed}, expected 0 to {2**31 - 1:,}.")
+    of_model = None if of_vectors else EMBEDDED if model is None else str(model)
     found = {RAW: Treatment(RAW)}
     for given in repairs:
-        made = _parse_treatment(given, seed, EMBEDDED if model is None else str(model))
+        made = _parse_treatment(given, seed, of_model)
         found[made.name] = made
     return list(found.values())
 
 
-def _parse_treatment(given: str | Path | Repair, seed: int, model: str) -> Treatment:
+def _parse_treatment(given: str | Path | Repair, seed: int, model: str | None) -> Treatment:
     if isinstance(given, Repair):
         return Treatment(repr(given), given, _fit_text_of(given) if given.__sklearn_is_fitted__() else None)
     name = str(given).strip()

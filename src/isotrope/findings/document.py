@@ -106,7 +106,7 @@ def _check(found: Mapping[str, Any]) -> None:
     expected: list[tuple[Iterable[Any], tuple[type, ...]]] = [
         (words, (str,)),
         (found["counts"].values(), (int,)),
-        ((row["id"] for row in named), (int,)),
+        ((row["id"] for row in named), (int, str)),
         ((row["layer"] for row in named), (int, str)),
         (layers, (int, str)),
     ]

@@ -33,8 +33,9 @@ class Findings:
         counts: What was counted, such as texts and zero rows.
         provenance: How the run came about, as plain data.
         tables: Token types, spectra and curves as DataFrames, by name.
-        rows: Rows to look at, by kind (zero, nonfinite, extreme): the id and the layer of some of each kind; `counts`
-            says how many there are.
+        rows: Rows to look at, by kind (zero, nonfinite, extreme, duplicates, hubs, never_found, outliers), the worst
+            first: `id`, `row` (its number), `text` where it is known, the layer and numbers. Duplicates of one `group`
+            belong together. At most 100 of each kind; `counts` says how many there are.
     """
 
     readings: list[Reading]

@@ -18,6 +18,7 @@ from isotrope.integrations.sentence_transformers import insert_repair
 from isotrope.repairs import Repair, load_repair
 from isotrope.sources.input import Input
 from isotrope.sources.text.encoder import Encoder
+from isotrope.storage.redaction import mask_facts
 
 try:
     from mteb.models import ModelMeta, SentenceTransformerEncoderWrapper
@@ -29,7 +30,10 @@ except ImportError:
 
 
 #: What of a reading does not change the rows.
-_WITHOUT_EFFECT = ("model", "revision", "device", "batch_size", "trust_remote_code", "in_order")
+_WITHOUT_EFFECT = (
+    *("model", "revision", "device", "batch_size", "trust_remote_code", "in_order"),
+    *("concurrency", "keep_vectors", "run_folder"),
+)
 
 
 def mteb_model(
@@ -82,6 +86,7 @@ class ReadingEncoder(AbsEncoder):  # type: ignore[misc]  # mteb's types are not 
         self.encoder, self.repair = encoder, repair
         self.model_prompts = self.validate_task_to_prompt_name(prompts)
         loaded, pooled = encoder.loaded, encoder.pooled
+        here = pooled.endpoint is None
         changed = {f.name: getattr(pooled, f.name) for f in fields(pooled) if getattr(pooled, f.name) != f.default}
         how = {name: value for name, value in changed.items() if name not in _WITHOUT_EFFECT} | {
             "layers": encoder.layers
@@ -92,11 +97,11 @@ class ReadingEncoder(AbsEncoder):  # type: ignore[misc]  # mteb's types are not 
             overwrites={
                 "name": loaded.name if hub else f"isotrope/{Path(loaded.name).name}",
                 "revision": loaded.revision or digest,
-                "framework": ["PyTorch"],
-                "n_parameters": sum(p.numel() for p in loaded.model.parameters()),
+                "framework": ["PyTorch" if here else "API"],
+                "n_parameters": sum(p.numel() for p in loaded.model.parameters()) if here else None,
                 "similarity_fn_name": ScoringFunction.COSINE,
             }
-            | _describe_experiment(repair, prompts, **how)
+            | _describe_experiment(repair, prompts, **mask_facts(how))
         )
 
     def encode(

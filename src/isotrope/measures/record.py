@@ -11,10 +11,12 @@ import numpy as np
 from isotrope.errors import InputError, Undefined
 from isotrope.quantization.cells import Cells
 from isotrope.registry import Registry
-from isotrope.statistics import Image, Moments, Points, prepare_rows
+from isotrope.statistics import Image, Moments, Points, QueriedPoints, prepare_rows
 
 #: What a measure is computed from.
-Need: TypeAlias = Literal["moments", "tokens", "sequences", "spectra", "sample", "cells", "image", "layers"]
+Need: TypeAlias = Literal[
+    "moments", "tokens", "sequences", "spectra", "sample", "cells", "queries", "texts", "image", "layers"
+]
 
 #: What leaves a measure unchanged: a rotation or a scaling of all rows, a shift of all rows by one vector.
 Invariance: TypeAlias = Literal["rotation", "scale", "shift"]
@@ -28,6 +30,8 @@ _GROUP_OF: dict[Need, str | None] = {
     "spectra": "sequences",
     "sample": "spread",
     "cells": "quantized",
+    "queries": "search",
+    "texts": "search",
     "image": None,
 }
 
@@ -41,8 +45,9 @@ _BY_NEED = -1
 #: Rows below which most cells of the usual 256 hold too few of them for their counts to be told from chance.
 _ENOUGH_FOR_CELLS = 10_000
 
-#: The statistics that rows alone make.
+#: The statistics that rows alone make, and those of two sets of rows with the name of the second.
 _OF_ROWS: dict[Need, Any] = {"moments": Moments, "sample": Points}
+_OF_TWO_SETS: dict[Need, tuple[Any, str]] = {"image": (Image, "Z"), "queries": (QueriedPoints, "queries")}
 
 Bounds: TypeAlias = tuple[float, float]
 
@@ -81,11 +86,13 @@ class Record:
         slow_bias: Whether its bias shrinks more slowly than 1/n.
         unsure_bias: Whether a sample does not tell its bias.
         at_n: Whether it depends on the number of rows by its nature; its interval is about what so many rows give.
+        row_share: Whether it is a share of the rows; its interval is at least as wide as that of independent rows.
         smooth: Where its interval is computed, if not on itself.
         length_power: The highest power of the rows' lengths that it averages, 0 where only directions count; with heavy
             tails of that power its interval is wider, or there is none. By default that of its needs.
         fine_spectrum: Whether it depends on small singular values, which float32 may not resolve.
         null: Its value for isotropic Gaussian rows as a function of n and d; None where it has to be simulated.
+        null_rows: Rows that are simulated for its null value at most, where that hardly depends on n; None for all.
         enough: Rows below which its value tells more of their number than of the space, as a function of d.
         note: What to know about its value on a statistic, None where there is nothing.
         variants: Other definitions by name, such as "published".
@@ -114,10 +121,12 @@ class Record:
     slow_bias: bool = False
     unsure_bias: bool = False
     at_n: bool = False
+    row_share: bool = False
     smooth: Smooth | None = None
     length_power: int = _BY_NEED
     fine_spectrum: bool = False
     null: Callable[[int, int], float] | None = None
+    null_rows: int | None = None
     enough: Callable[[int], int] | None = None
     note: Callable[[Any], str | None] | None = None
     variants: Mapping[str, Callable[..., float]] = field(default_factory=dict)
@@ -134,7 +143,7 @@ class Measure(Record):
     """A measure: a pure function of one statistic, with its record.
 
     Call it with rows, shape (n, d), or with the statistic that it needs; where it compares rows with their image under
-    a repair, with both.
+    a repair, or documents with queries, with both.
 
     Examples:
         >>> from isotrope.measures import lsds, mean_cosine
@@ -169,11 +178,12 @@ class Measure(Record):
 
     def _statistic(self, data: Any, image: Any, parameters: Mapping[str, Any]) -> Any:
         """What the function takes, made of rows where rows were given."""
-        if (image is not None) != (self.needs == "image" and _are_rows(data)):
-            pair = f"{self.name}(X, Z)" if self.needs == "image" else f"{self.name}(X)"
-            raise InputError(f"{self.name} needs {self.needs}; call it as {pair}.")
-        if image is not None:
-            return Image.of(_array(data), _array(image))
+        two_sets, other = _OF_TWO_SETS.get(self.needs, (None, None))
+        if (image is not None) != (two_sets is not None and _are_rows(data)):
+            call = f"{self.name}(X, {other})" if other else f"{self.name}(X)"
+            raise InputError(f"{self.name} needs {self.needs}; call it as {call}.")
+        if two_sets is not None and image is not None:
+            return two_sets.of(_array(data), _array(image))
         if not _are_rows(data):
             return data
         if self.needs not in (*_OF_ROWS, "cells"):

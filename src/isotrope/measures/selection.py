@@ -12,7 +12,7 @@ from isotrope.measures.record import MEASURES, Measure
 from isotrope.quantization import check_settings
 
 #: The groups that `--measures` accepts.
-GROUPS = ("moments", "tokens", "sequences", "spread", "neighbours", "quantized")
+GROUPS = ("moments", "tokens", "sequences", "search", "spread", "neighbours", "quantized")
 
 #: Settings of a quantizer at the end of a name: codebooks and cells of each.
 _SETTINGS = re.compile(r"(\w+)_(\d+)x(\d+)")

@@ -32,6 +32,9 @@ _COSTS = {
     "rows": _Cost(25.0, 1.2, 0.9),
     "pairs": _Cost(12.0, 2.0, 0.2),
     "neighbours": _Cost(18.0, 1.6, 0.8),
+    "search": _Cost(10.0, 1.6, 0.8),
+    "queries": _Cost(4.0, 1.0, 0.8),
+    "texts": _Cost(0.2, 1.0, 0.5),
     "additive": _Cost(35.0, 1.0, 0.8),
     "product": _Cost(17.0, 1.2, 0.8),
 }
@@ -119,7 +122,7 @@ def _find_cost(m: Measure) -> str:
     if m.needs == "cells":
         return str(m.parameters["kind"])
     if m.needs == "sample":
-        return m.cost or ("neighbours" if m.group == "neighbours" else "rows")
+        return m.cost or (m.group if m.group in ("neighbours", "search") else "rows")
     return m.cost or m.needs
 
 

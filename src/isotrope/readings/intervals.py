@@ -21,7 +21,19 @@ from isotrope.compute.threads import slice_rows
 from isotrope.errors import Undefined
 from isotrope.measures.record import Measure
 from isotrope.quantization.cells import Cells
-from isotrope.statistics import Moments, Points, Sample, SequenceStatistics, TokenStatistics, prepare_rows
+from isotrope.readings.heavy_tails import compute_widening, tail_index
+from isotrope.readings.queries import NO_SEARCH, SearchInputs
+from isotrope.readings.share_intervals import widen_for_share
+from isotrope.statistics import (
+    Moments,
+    Points,
+    QueriedPoints,
+    Sample,
+    SequenceStatistics,
+    TextLengths,
+    TokenStatistics,
+    prepare_rows,
+)
 from isotrope.statistics.usable_rows import UsableRows
 
 #: Groups that are left out in turn; below two sequences for each there is no interval.
@@ -35,14 +47,6 @@ _SLOWEST = 4.0 / 3.0
 #: With fewer rows, half of them do not fill a spectrum, and there is no interval. With less than ample ones the
 #: extrapolation may go too far, and the interval reaches back to the value itself.
 _ROWS_PER_DIMENSION, _AMPLE_ROWS_PER_DIMENSION = 2, 10
-
-#: The tail of the rows' lengths is read off a twentieth of the sequences, the longest, and off ten at least.
-_TAIL_PART, _TAIL_LEAST = 20, 10
-
-#: The tail index above which, for each power of length that a measure averages, an interval is so many times as wide
-#: as with light tails. Never wider, 57 to 100 in 100 intervals held the truth among samples of Student t and lognormal
-#: lengths with like tails.
-_WIDENING = ((1.5, 1.0), (1.0, 1.5), (0.75, 2.0), (-1.0, math.inf))
 
 #: Rows whose distances from the mean row are taken at once.
 _ROWS_AT_ONCE = 1024
@@ -69,7 +73,7 @@ class Interval(NamedTuple):
 NONE = Interval(math.nan, math.nan)
 
 #: Needs whose values are those of the sample alone, however many sequences there are.
-_OF_THE_SAMPLE = ("spectra", "sample", "cells")
+_OF_THE_SAMPLE = ("spectra", "sample", "cells", "queries", "texts")
 
 _KINDS: dict[str, Any] = {
     "moments": Moments,
@@ -79,16 +83,16 @@ _KINDS: dict[str, Any] = {
 
 
 class JackknifeGroups:
-    """A sample's sequences, dealt out to GROUPS groups in the order of their hash."""
+    """A sample's sequences, dealt out to GROUPS groups in the order of their hash; queries likewise."""
 
-    def __init__(self, sample: Sample, needs: Collection[str]) -> None:
+    def __init__(self, sample: Sample, needs: Collection[str], search: SearchInputs = NO_SEARCH) -> None:
         self.sample, self.needs = sample, needs
+        self.queries, self.text_lengths = search
 
     @cached_property
     def _group(self) -> NDArray[np.int64]:
         """The group of each row."""
-        starts = self.sample.rows.starts()
-        return np.repeat(np.arange(len(starts)) % GROUPS, np.diff(np.append(starts, self.sample.n)))
+        return _deal_out(self.sample)
 
     @cached_property
     def _parts(self) -> dict[str, list[Any]]:
@@ -128,17 +132,36 @@ class JackknifeGroups:
         """
         if m.length_power == 0 or self.sample.taken < 2 * GROUPS:
             return 1.0
-        return next(wider for least, wider in _WIDENING if self.tail_index > least * m.length_power)
+        return compute_widening(self.tail_index, m.length_power)
 
     @cached_property
     def points(self) -> Points:
         """All rows of the sample, with the group of each."""
         return Points.of(self.sample.to_usable_rows(), self._group)
 
+    @cached_property
+    def queried(self) -> QueriedPoints | None:
+        """The rows of the sample with the queries that search them."""
+        if self.queries is None:
+            return None
+        asking = Points.of(self.queries.to_usable_rows(), _deal_out(self.queries))
+        return QueriedPoints(self.points, asking)
+
+    @cached_property
+    def texts(self) -> TextLengths | None:
+        """The rows of the sample with the lengths of their texts."""
+        if not self.text_lengths:
+            return None
+        return TextLengths.of(self.points, self.text_lengths, self.queried)
+
     def split(self, need: str, cells: Cells | None = None) -> GroupSplit:
         """The statistic of all groups, of all but one, and of halves; cells are those of the points."""
         if need == "sample":
             return _split_points(self.points)
+        if need in ("queries", "texts"):
+            found = self.queried if need == "queries" else self.texts
+            assert found is not None
+            return _split_points(found)
         if cells is not None:
             return _split_points(cells)
         if need == "spectra":  # those of all sequences are there already
@@ -186,7 +209,13 @@ def _split_parts(part: Callable[[int], Any], dominant: int | None = None) -> Gro
     return GroupSplit(total, left_out, lambda: [_sum(map(part, range(side, GROUPS, 2))) for side in (0, 1)])
 
 
-def _split_points(points: Points | Cells) -> GroupSplit:
+def _deal_out(sample: Sample) -> NDArray[np.int64]:
+    """The group of each row of a sample."""
+    starts = sample.rows.starts()
+    return np.repeat(np.arange(len(starts)) % GROUPS, np.diff(np.append(starts, sample.n)))
+
+
+def _split_points(points: Points | Cells | QueriedPoints | TextLengths) -> GroupSplit:
     left_out = (points.leave_out(g) for g in range(GROUPS))
     return GroupSplit(points, left_out, lambda: [points.only(points.group % 2 == side) for side in (0, 1)])
 
@@ -201,11 +230,12 @@ def compute_intervals(
     interval spans all rates from 1/n down to the slowest; where a sample does not tell (`unsure_bias`), everything from
     no bias to all that the sample shows. Where a measure depends on n by its nature (`at_n`), no bias is taken out; one
     that hangs on a single row (`unsure_bias` too) may be as far off as leaving it out shows, either way.
+    A share of rows (`row_share`) has an interval at least as wide as that of independent rows.
     Where the rows' lengths have heavy tails, intervals of measures that average them (`length_power`) are wider; where
     the average does not exist, there is none.
     Those of cells are given the trained codebooks: other points in the same cells.
     """
-    sample = groups.sample
+    sample = groups.queries if need == "queries" and groups.queries is not None else groups.sample
     if not measures or sample.taken < 2 * GROUPS:
         return [NONE] * len(measures)
     total, left_out, halves_of = groups.split(need, cells)
@@ -232,25 +262,12 @@ def compute_intervals(
             biases.append(0.0)
         margin = wider * _T * error * math.sqrt(share)
         ends = (now - max(biases) - margin, now - min(biases) + margin)
+        if m.row_share:
+            ends = widen_for_share(ends, value, sample.n)
         bounds = m.bounds(sample.n if m.at_n else _ENDLESS, total.d)
         low, high = np.clip(m.smooth.back(*ends) if m.smooth else ends, *bounds)
         found.append(Interval(float(low), float(high)) if math.isfinite(high) else NONE)
     return found
-
-
-def tail_index(values: NDArray[np.float64]) -> float:
-    """Hill's estimate of α where the share of values above x falls like x^−α, (n,); ∞ where the largest are all equal.
-
-    >>> uniform = (np.arange(10_000) + 0.5) / 10_000
-    >>> round(tail_index(uniform**-0.5), 1)
-    2.0
-    """
-    count = max(_TAIL_LEAST, len(values) // _TAIL_PART)
-    top = np.partition(values, len(values) - count - 1)[-count - 1 :]
-    if not top[0] > 0.0:
-        return 0.0 if top.max() > 0.0 else math.inf
-    excess = float(np.log(top / top[0]).sum()) / count
-    return 1.0 / excess if excess > 0.0 else math.inf
 
 
 def jackknife(theta: float, without: NDArray[np.float64]) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,18 @@ from isotrope.measures.selection import check_no_images, select, select_variants
 from isotrope.quantization.cells import Cells
 from isotrope.readings.intervals import NONE, JackknifeGroups, compute_intervals
 from isotrope.readings.null import Nulls
+from isotrope.readings.queries import NO_SEARCH, SearchInputs
 from isotrope.sources.vectors.source import ArraySource
-from isotrope.statistics import Moments, MomentsAndSample, Points, SequenceStatistics, Summary, TokenStatistics
+from isotrope.statistics import (
+    Moments,
+    MomentsAndSample,
+    Points,
+    QueriedPoints,
+    SequenceStatistics,
+    Summary,
+    TextLengths,
+    TokenStatistics,
+)
 
 #: Why a statistic is missing, where it was asked for.
 _MISSING = {
@@ -27,32 +37,59 @@ _MISSING = {
     "spectra": "these rows do not form sequences (vectors, or pooled rows)",
     "sample": "no sample of the rows was kept (--sample 0)",
     "cells": "no sample of the rows was kept (--sample 0)",
+    "queries": "there are no queries (--queries FILE)",
+    "texts": "the texts of the rows are not known (--text-column)",
 }
+
+#: Statistics of sampled rows, by what they are called there.
+_OF_GROUPS = {"sample": "points", "queries": "queried", "texts": "texts"}
 
 #: Why there is no interval, where few rows hold most of what is averaged.
 _HEAVY_TAILS = "no interval: the rows' lengths have heavy tails, so that a few rows decide the average"
 
 
+class Subject(NamedTuple):
+    """What a reading is of: a layer, a group (None for all rows), and a sample by its seed."""
+
+    layer: int | str
+    group: str | None
+    seed: int
+
+    def start_reading(self, m: Measure, n: int) -> Reading:
+        """Start a reading of a measure, without a value."""
+        return Reading(self.layer, m.name, math.nan, n=n, variant=m.variant, seed=self.seed, group=self.group)
+
+
 def read(
     summary: Summary,
     measures: Sequence[Measure],
+    subject: Subject,
     *,
-    layer: int | str,
-    group: str | None,
-    seed: int,
     nulls: Nulls,
+    search: SearchInputs = NO_SEARCH,
     done: Callable[[tuple[Any, ...]], None] = lambda kind: None,
+    examine: Callable[[Points], None] | None = None,
 ) -> list[Reading]:
-    """The readings of one layer's statistics; done: called with each kind of statistic that was read."""
+    """The readings of one layer's statistics.
+
+    Args:
+        summary: The statistics.
+        measures: What is read.
+        subject: What they are readings of.
+        nulls: Null values.
+        search: Queries that search the rows, and the lengths of their texts.
+        done: Called with each kind of statistic that was read.
+        examine: Called with the sampled rows, whose neighbours are known by then where a measure needed them.
+    """
     kinds = dict.fromkeys(m.statistic for m in measures if m.needs != "layers")
     kept = [kind[0] for kind in kinds if getattr(summary, kind[0], None) is not None]
-    groups = None if summary.sample is None else JackknifeGroups(summary.sample, kept)
+    groups = None if summary.sample is None else JackknifeGroups(summary.sample, kept, search)
     found: dict[tuple[str, str], Reading] = {}
     for kind in kinds:
         wanted = [m for m in measures if m.statistic == kind]
-        of, missing = find_statistic(kind, summary, groups, seed)
+        of, missing = find_statistic(kind, summary, groups, subject.seed)
         for m in wanted:
-            start = Reading(layer, m.name, math.nan, n=_count(of), variant=m.variant, seed=seed, group=group)
+            start = subject.start_reading(m, _count(of))
             found[m.name, m.variant] = replace(start, reason=missing) if of is None else _read_value(m, of, start)
         defined = [m for m in wanted if m.estimate and math.isfinite(found[m.name, m.variant].value)]
         ends = [NONE] * len(defined)
@@ -63,12 +100,14 @@ def read(
             found[m.name, m.variant] = replace(found[m.name, m.variant], low=low, high=high)
         for m in wanted:
             if math.isfinite(found[m.name, m.variant].value):
-                null = nulls.value(m, summary)
+                null = nulls.value(m, summary, search.queries)
                 note = _note(m, found[m.name, m.variant], summary, of)
                 if m in defined and groups is not None and math.isinf(groups.widening(m)):
                     note = "; ".join(filter(None, [note, _HEAVY_TAILS]))
                 found[m.name, m.variant] = replace(found[m.name, m.variant], null=null, note=note)
         done(kind)
+    if examine is not None and groups is not None:
+        examine(groups.points)
     return [found[m.name, m.variant] for m in measures if (m.name, m.variant) in found]
 
 
@@ -80,8 +119,8 @@ def find_statistic(
     found, missing = getattr(summary, need, None), _MISSING.get(need)
     if need == "spectra" and summary.sample is not None and summary.sequences is not None:
         found = summary.sample.spectra()
-    if need == "sample" and groups is not None:
-        found = groups.points
+    if need in _OF_GROUPS and groups is not None:
+        found = getattr(groups, _OF_GROUPS[need])
     if need == "cells" and groups is not None:
         try:
             found = Cells.of(groups.points, seed=seed, **dict(settings))
@@ -100,10 +139,10 @@ def _read_value(m: Measure, statistic: Any, start: Reading) -> Reading:
 
 
 def _count(statistic: Any) -> int:
-    """Rows for moments, tokens and samples, sequences for the others; 0 without a statistic."""
+    """Rows for moments, tokens and samples, queries, sequences for the others; 0 without a statistic."""
     if statistic is None:
         return 0
-    if isinstance(statistic, Moments | Points | Cells):
+    if isinstance(statistic, Moments | Points | Cells | QueriedPoints | TextLengths):
         return statistic.n
     if isinstance(statistic, TokenStatistics):
         return int(statistic.n.sum())

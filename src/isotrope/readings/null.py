@@ -19,6 +19,8 @@ from isotrope.sources.batch import Rows
 from isotrope.statistics import (
     Moments,
     Points,
+    QueriedPoints,
+    Sample,
     SequenceSpectra,
     SequenceStatistics,
     Summary,
@@ -99,16 +101,18 @@ class Nulls:
         self._points: dict[tuple[int, int], Points] = {}
         self._on_points: dict[tuple[str, str, int, int], float] = {}
         self._cells: dict[tuple[Any, ...], Cells] = {}
+        self._queried: dict[tuple[int, int, int], QueriedPoints] = {}
         self._sequences: dict[bytes, tuple[SequenceStatistics, SequenceSpectra]] = {}
         self._tokens_of = threading.local()  # layers are read side by side, and each has its own
         self._lock = threading.Lock()
 
-    def value(self, m: Measure, summary: Summary) -> float:
-        """What isotropic Gaussian rows with the same shape and mean squared norm would give."""
+    def value(self, m: Measure, summary: Summary, queries: Sample | None = None) -> float:
+        """What isotropic Gaussian rows, and as many queries, of the same shape and mean squared norm would give."""
         actual = summary.moments
         if actual.n < 2:
             return math.nan
-        n = summary.sample.n if m.needs in ("sample", "cells") and summary.sample is not None else actual.n
+        n = summary.sample.n if m.needs in ("sample", "cells", "queries") and summary.sample is not None else actual.n
+        n = n if m.null_rows is None else min(n, m.null_rows)
         if m.null is not None:
             return m.null(n, actual.d)
         q = actual.energy / actual.n
@@ -117,6 +121,8 @@ class Nulls:
                 return m.value(self._isotropic(n, actual.d)) * float(q ** (m.degree / 2))
             if m.needs == "sample":
                 return self._sample(m, n, actual.d, q)
+            if m.needs == "queries":
+                return math.nan if queries is None else m.value(self._isotropic_queries(n, queries.n, actual.d))
             if m.needs == "cells":
                 return self._value_on_cells(m, n, actual.d)
             if m.needs == "tokens":
@@ -133,8 +139,19 @@ class Nulls:
 
     def _isotropic_points(self, n: int, d: int) -> Points:
         if (n, d) not in self._points:
-            self._points = {(n, d): draw_isotropic_points(n, d)}  # one shape at a time: they are large
+            # Two shapes at a time, because they are large: that of the rows and that of smaller simulations.
+            last = dict(list(self._points.items())[-1:])
+            self._points = last | {(n, d): draw_isotropic_points(n, d)}
         return self._points[n, d]
+
+    def _isotropic_queries(self, n: int, queries: int, d: int) -> QueriedPoints:
+        """Documents and queries of one isotropic space; no measure of them depends on a scale."""
+        with self._lock:
+            if (n, queries, d) not in self._queried:
+                both = draw_isotropic_points(n + queries, d)
+                is_query = np.arange(n + queries) >= n
+                self._queried = {(n, queries, d): QueriedPoints(both.only(~is_query), both.only(is_query))}
+            return self._queried[n, queries, d]
 
     def _value_on_cells(self, m: Measure, n: int, d: int) -> float:
         """The value on cells; no measure of cells depends on a scale."""

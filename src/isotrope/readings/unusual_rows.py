@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from isotrope.layers import Layer
 from isotrope.measures import get
-from isotrope.statistics import KeptRows, Moments, Sample, Summary, prepare_rows
+from isotrope.statistics import Duplicates, KeptRows, Moments, Sample, Summary, prepare_rows
 from isotrope.verdict.thresholds import FEWEST_ROWS, HANDFUL, HANDFUL_SHARE, QUANTITIES, name_space
 from isotrope.verdict.thresholds import get as threshold
 
 #: Rows of one kind that findings name, in all layers.
-_MOST = 100
+MOST_NAMED = 100
 
 #: Rounding, relative to what is left, up to which rows can be taken out of sums of squares.
 _ROUNDING = 1e-3
@@ -31,8 +31,9 @@ TokenNames = Callable[[NDArray[np.int64]], list[str] | None]
 class UnusualRows:
     """Rows to look at in all layers of a run.
 
-    rows: by kind (zero, nonfinite, extreme) as plain data, those of the last layer first. counts: how many rows are
-    zero, not finite, far shorter and far longer than the median.
+    rows: by kind (zero, nonfinite, extreme, duplicates) as plain data, those of the last layer first; of duplicates,
+    the rows of the largest group of equal rows come first. counts: how many rows are zero, not finite, far shorter and
+    far longer than the median, and how many repeat a row that comes before.
     """
 
     names: TokenNames
@@ -42,6 +43,7 @@ class UnusualRows:
     def add(self, layer: Layer, summary: Summary, nulls: Mapping[str, float]) -> None:
         """Add the next layer, with all of its rows; nulls: null values of measures, where they are known."""
         self.counts.update(zero_rows=summary.moments.zero, nonfinite_rows=summary.moments.nonfinite)
+        self._add_duplicates(layer, summary)
         lengths = summary.lengths
         if lengths is None:
             return
@@ -60,9 +62,26 @@ class UnusualRows:
             if count:
                 self.counts[kind] += count
 
+    def _add_duplicates(self, layer: Layer, summary: Summary) -> None:
+        if summary.duplicates is None:
+            return
+        self.counts["duplicate_rows"] += summary.duplicates.repeated
+        if summary.duplicates.level:
+            self.counts["duplicate_rows_error"] += round(summary.duplicates.error)
+        self._put("duplicates", _describe_duplicates(summary.duplicates, layer))
+
     def _put(self, kind: str, rows: list[dict[str, Any]]) -> None:
         if rows:
-            self.rows[kind] = [*rows, *self.rows.get(kind, [])][:_MOST]
+            self.rows[kind] = [*rows, *self.rows.get(kind, [])][:MOST_NAMED]
+
+
+def _describe_duplicates(duplicates: Duplicates, layer: Layer) -> list[dict[str, Any]]:
+    """The rows of groups of equal rows."""
+    return [
+        {"id": row, "layer": layer, "group": number, "size": group.size, "equal": True}
+        for number, group in enumerate(duplicates.groups(MOST_NAMED))
+        for row in group.ids
+    ][:MOST_NAMED]
 
 
 def find_deciding_rows(summary: Summary, nulls: Mapping[str, float]) -> tuple[int, str]:

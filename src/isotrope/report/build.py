@@ -12,7 +12,8 @@ from isotrope.formats.json import to_plain
 from isotrope.report.data import describe_page, describe_run
 from isotrope.report.html import render_page
 from isotrope.report.tables import Progress, add_tables, add_tsne, has_tables, has_tsne
-from isotrope.runs.comparison import Alignment, Change, compare
+from isotrope.runs.comparison import Alignment, Change, Comparison, compare
+from isotrope.runs.layer_tests import LayerTests, compute_layer_tests
 from isotrope.runs.run import Run
 from isotrope.runs.saved_statistics import SavedStatistics
 from isotrope.storage.files import write_text
@@ -101,6 +102,8 @@ def write_comparison(
 ) -> Path:
     """Write the report of several runs side by side, with the changes from the first to each of the others.
 
+    The sampled rows of the last layers are tested for a shift of mean, covariance and neighbourhoods.
+
     Args:
         runs: Run folders, two or more.
         path: The HTML file.
@@ -113,14 +116,37 @@ def write_comparison(
     """
     opened = [run if isinstance(run, Run) else Run(run) for run in runs]
     changes = compare([run.findings() for run in opened], align)
+    tests = [
+        compute_layer_tests(opened[0], run, comparison.alignment.pairs[-1:], progress=progress)
+        for run, comparison in zip(opened[1:], changes, strict=True)
+    ]
+    return write_tested_comparison(opened, Path(path), changes, tests, progress)
+
+
+def write_tested_comparison(
+    runs: Sequence[Run],
+    path: Path,
+    changes: Sequence[Comparison],
+    tests: Sequence[Sequence[LayerTests]],
+    progress: Progress,
+) -> Path:
+    """Write the report of several runs whose changes and tests are known.
+
+    Args:
+        runs: Two or more.
+        path: The HTML file.
+        changes: From the first run to each of the others.
+        tests: Of some layers of the first run and of each of the others.
+        progress: Called with what is going on, how much is done, and of how much.
+    """
     found = []
-    for run in opened:
+    for run in runs:
         with _open_findings(run, lambda findings: not has_tables(findings)) as findings:
             add_tables(run, findings, progress)
             found.append(findings)
-    names = _names([run.folder for run in opened])
+    names = _names([run.folder for run in runs])
     progress("writing the comparison", 0, None)
-    documents = [describe_run(f, name, run.folder) for f, name, run in zip(found, names, opened, strict=True)]
+    documents = [describe_run(f, name, run.folder) for f, name, run in zip(found, names, runs, strict=True)]
     lines = [
         {"run": run, **_describe_change(change)}
         for run, found_changes in enumerate(changes, start=1)
@@ -128,9 +154,10 @@ def write_comparison(
         if change.group is None
     ]
     alignments = [_describe_alignment(found_changes.alignment) for found_changes in changes]
-    data = describe_page("comparison", documents, changes=lines, alignments=alignments)
-    write_text(Path(path), render_page(data, " · ".join(names)))
-    return Path(path)
+    shifts = [_describe_tests(run, layer) for run, layers in enumerate(tests, start=1) for layer in layers]
+    data = describe_page("comparison", documents, changes=lines, alignments=alignments, shifts=shifts)
+    write_text(path, render_page(data, " · ".join(names)))
+    return path
 
 
 def _describe_change(change: Change) -> dict[str, Any]:
@@ -139,6 +166,12 @@ def _describe_change(change: Change) -> dict[str, Any]:
         for name, layer in (("layer", change.layer), ("other_layer", change.other_layer))
     }
     return {**to_plain(change), "difference": to_plain(change.difference), **layers}
+
+
+def _describe_tests(run: int, layer: LayerTests) -> dict[str, Any]:
+    words = layer.list_sentences()[0]
+    results = [to_plain(record) for record in layer.describe() if record["reason"] is None]
+    return {"run": run, "layer": str(layer.layer), "words": words, "results": results}
 
 
 def _describe_alignment(alignment: Alignment) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from isotrope.measures import MEASURES, get
 from isotrope.report.advice import describe_advice, read_attachments
 from isotrope.report.figure_data import pack_figures, pack_tokens
 from isotrope.report.headline import find_level, list_facts, list_numbers, strip_word
+from isotrope.report.row_data import pack_rows
 from isotrope.verdict.thresholds import THRESHOLDS
 from isotrope.version import __version__
 
@@ -62,7 +63,7 @@ def describe_run(findings: Findings, name: str, folder: Path | None = None) -> d
 def _from_tables(findings: Findings) -> dict[str, Any]:
     """What is drawn from the tables of a run."""
     try:
-        return {**pack_figures(findings), "tokens": pack_tokens(findings)}
+        return {**pack_figures(findings), **pack_rows(findings), "tokens": pack_tokens(findings)}
     except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:  # columns that are not as written
         raise StoreError(f"the tables of the run are damaged ({error!r}); run the scan again.") from error
 

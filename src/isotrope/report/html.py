@@ -39,6 +39,8 @@ SCRIPTS = (
     "across",
     "quantized",
     "groups",
+    "cosines",
+    "rows",
     "advice",
     "comparison",
     "provenance",

@@ -58,6 +58,8 @@ class Change:
         layer: of the first run, None for a reading across layers.
         beyond: True where the intervals do not touch, None where there is none.
         other_layer: the layer of the second run that it is compared with.
+        interval: the smallest and the largest difference that the intervals of both runs allow.
+        variant: which definition of the measure.
     """
 
     layer: Layer | None
@@ -68,6 +70,8 @@ class Change:
     beyond: bool | None
     note: str | None = None
     other_layer: Layer | None = None
+    interval: tuple[float, float] = (math.nan, math.nan)
+    variant: str = "definition"
 
     @property
     def difference(self) -> float:
@@ -136,7 +140,8 @@ def _change(a: Reading, b: Reading) -> Change:
     ends = (a.low, a.high, b.low, b.high)
     beyond = None if any(math.isnan(e) for e in ends) else a.high < b.low or b.high < a.low
     note = f"n differs: {a.n:,} and {b.n:,}" if a.n != b.n else None
-    return Change(a.layer, a.measure, a.group, a.value, b.value, beyond, note, b.layer)
+    interval = (b.low - a.high, b.high - a.low)
+    return Change(a.layer, a.measure, a.group, a.value, b.value, beyond, note, b.layer, interval, a.variant)
 
 
 def align_layers(first: Layers, second: Layers, by: str | None = None) -> Alignment:

@@ -121,10 +121,11 @@ def compact_arrays(collection: Collection) -> dict[str, dict[str, NDArray[Any]]]
 
 def _compact(summary: Summary, rows: int) -> dict[str, NDArray[Any]]:
     """The arrays of one layer: exact moments and tables, and so many sampled rows in half precision."""
-    parts = {
-        name: part.arrays() for name, part in summary.parts().items() if name not in ("moments", "tokens", "sample")
-    }
+    compact = ("moments", "tokens", "sample", "duplicates")
+    parts = {name: part.arrays() for name, part in summary.parts().items() if name not in compact}
     parts["moments"] = summary.moments.compact_arrays()
+    if summary.duplicates is not None:
+        parts["duplicates"] = summary.duplicates.compact_arrays()
     if summary.tokens is not None:
         tokens = summary.tokens
         parts["tokens"] = (tokens if isinstance(tokens, TokenTables) else TokenTables.of(tokens)).arrays()

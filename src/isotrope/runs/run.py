@@ -35,11 +35,17 @@ if TYPE_CHECKING:
 FINDINGS = "findings.json"
 _STATISTICS, _TABLES = "statistics", "tables"
 
+#: Where vectors that an endpoint has answered are kept.
+VECTORS = "vectors"
+
 #: What each file of statistics is of, and the hash of every file that is read again.
 _INDEX = f"{_STATISTICS}/index.json"
 
 #: The newest format of the statistics that this version reads: 1 has exact ones only, 2 has compact ones too.
 _STATISTICS_FORMAT = 2
+
+#: Small tables for people, which are written as CSV too.
+_CSV_TOO = {"cosines"}
 
 #: Where a finished run is written whole before its files are put in place.
 _STAGE = ".unfinished"
@@ -47,6 +53,8 @@ _STAGE = ".unfinished"
 
 class Run:
     """A run folder: findings.json, readings.csv and .parquet, statistics/, tables/, and a checkpoint while it runs.
+
+    Where its rows are from an endpoint, their vectors are kept too, in vectors/.
 
     Args:
         folder: Path of the folder.
@@ -65,6 +73,11 @@ class Run:
     def resumable(self) -> bool:
         """Whether there is a whole checkpoint to go on from."""
         return self.checkpoints.has_whole()
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether there are vectors of an endpoint to go on from."""
+        return next((self.folder / VECTORS).glob("*/*.safetensors"), None) is not None
 
     def prepare(self, *, resume: bool) -> None:
         """Refuse a folder that cannot be written, or that holds another run; nothing is written yet."""
@@ -92,7 +105,9 @@ class Run:
         """Remove what killed processes left behind; only for who holds the lock of the folder or of one above it."""
         remove_leftovers(self.folder, FINDINGS, "readings.*", "report.html")
         remove_leftovers(self.folder / _STATISTICS, "*.safetensors", "index.json")
-        remove_leftovers(self.folder / _TABLES, "*.parquet")
+        remove_leftovers(self.folder / _TABLES, "*.parquet", "*.csv")
+        for folder in (self.folder / VECTORS).glob("*"):
+            remove_leftovers(folder, "*.safetensors", "*.json")
         remove(self.folder / _STAGE)
         self.checkpoints.remove_leftovers(everything=self.finished)
         if self.finished and self._index().get("keep") == "none":
@@ -100,7 +115,7 @@ class Run:
                 remove(path)
 
     def _check_links(self) -> None:
-        for name in (CHECKPOINT, _STATISTICS, _TABLES, _STAGE):
+        for name in (CHECKPOINT, _STATISTICS, _TABLES, VECTORS, _STAGE):
             resolve_inside(self.folder, name)
 
     def _check_other_run(self, resume: bool) -> None:
@@ -118,7 +133,8 @@ class Run:
             for name, arrays in statistics.arrays.items():
                 write_arrays(stage / _STATISTICS / f"{name}.safetensors", arrays)
             for name, table in findings.tables.items():
-                write_frame(stage / _TABLES / f"{name}.parquet", table)
+                for ending in ("parquet", "csv") if name in _CSV_TOO else ("parquet",):
+                    write_frame(stage / _TABLES / f"{name}.{ending}", table)
             frame = findings.to_frame()
             write_frame(stage / "readings.parquet", frame)
             write_frame(stage / "readings.csv", frame)

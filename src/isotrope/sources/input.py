@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isotrope.errors import InputError
 from isotrope.options import find_changes, option
+from isotrope.sources.input_checks import check_endpoint, check_media, check_vectors
 
 if TYPE_CHECKING:
     from isotrope.sources.corpora.corpus import Corpus
     from isotrope.sources.models.load import Loaded
+    from isotrope.sources.row_names import RowNames
     from isotrope.sources.source import Source
     from isotrope.sources.text.source import TextSource
     from isotrope.sources.text.token_weights import TokenWeights
-
-#: Options that only a model over a text has.
-_TEXT_OPTIONS = (
-    *("pooling", "token_weights", "split", "unit", "special_tokens", "max_length"),
-    *("share", "max_words", "merge_types"),
-    *("revision", "gguf_file", "trust_remote_code", "device", "hooks", "maps"),
-)
-
-#: Options among these that models of images and sounds do not have.
-_TEXT_ONLY = ("unit", "gguf_file", "max_length", "token_weights", "share", "max_words", "merge_types")
 
 _MODEL = "Model"
 _TEXT = "Text"
@@ -40,9 +32,17 @@ class Input:
         token_weights: Weights of tokens for the pooling `mean`, or a file of them.
         in_order: Whether rows come in the order of the texts.
         seed: Selects the share of the texts.
+        run_folder: The run folder that `keep_vectors` is in, if it is in one.
     """
 
     model: Any = option(None, "Hub id, folder, GGUF or ONNX file.", panel=_MODEL, shown="embedded all-MiniLM-L6-v2")
+    endpoint: str | None = option(
+        None, "URL of an OpenAI-compatible server that runs --model; the key is in $ISOTROPE_API_KEY.", panel=_MODEL
+    )
+    concurrency: int = option(4, "Requests to an endpoint at a time.", panel=_MODEL)
+    keep_vectors: str | Path | None = option(
+        None, "Folder for what an endpoint answered, which is not sent again.", panel=_MODEL, type=Path
+    )
     revision: str | None = option(None, "Revision of a hub model.", panel=_MODEL)
     gguf_file: str | None = option(None, "GGUF file in the folder.", panel=_MODEL)
     hooks: str | None = option(
@@ -65,6 +65,10 @@ class Input:
     vectors: Any = option(
         None, "File or folder of npy, npz, safetensors, parquet, arrow, HDF5, faiss; or a store.", panel=_WHAT
     )
+    id_column: Any = option(
+        None, "Ids of rows: a column, or FILE or FILE:COLUMN with one for each row.", panel=_WHAT, type=str
+    )
+    text_column: Any = option(None, "Texts of vectors: a column, or FILE or FILE:COLUMN.", panel=_WHAT, type=str)
     pooling: str | None = option(
         None,
         "One row per text: mean, cls, last, max, weightedmean, first+last, sbert-wk, mean:1+-1.",
@@ -86,6 +90,10 @@ class Input:
     token_weights: TokenWeights | str | Path | None = None
     in_order: bool = False
     seed: int = 0
+    run_folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        check_endpoint(self)
 
     def open(self) -> Source:
         """Open the source of rows; what the model reads is opened before the model, which takes longer."""
@@ -98,8 +106,30 @@ class Input:
         modality = self.modality()
         return self._open_texts() if modality == "text" else self._open_media(modality)
 
+    @property
+    def has_items(self) -> bool:
+        """Whether each row is a whole text or vector, and not a token."""
+        from isotrope.sources.text.sentence_model import ENCODED
+
+        return self.gives_vectors or self.pooling is not None or self.layers == ENCODED
+
+    @property
+    def gives_vectors(self) -> bool:
+        """Whether each row is a vector that search would use: vectors as they are, or those of an endpoint."""
+        return self.vectors is not None or self.endpoint is not None
+
+    def for_queries(self, queries: Any) -> Input:
+        """Queries that search the rows, read in the same way: vectors, or texts by the same model and pooling."""
+        if self.vectors is not None:
+            return replace(self, vectors=queries, group_by=None, id_column=None, text_column=None)
+        if not self.has_items:
+            raise InputError("queries need one row for each text, not one for each token; add --pooling mean.")
+        return replace(self, text=queries, group_by=None, id_column=None)
+
     def modality(self) -> str:
         """What the model reads: what its class says, or where it reads several things what is given."""
+        if self.endpoint is not None:
+            return "text"
         from isotrope.sources.models.load import can_read
 
         can = can_read(
@@ -117,14 +147,8 @@ class Input:
     def _open_vectors(self) -> Source:
         from isotrope.sources.vectors.source import ArraySource
 
-        if self.model is not None or self.text is not None:
-            given = "model" if self.model is not None else "text"
-            raise InputError(f"vectors take no {given}; give the vectors alone, or a model and a text.")
-        if self.layers not in ("all", 0, "0", -1, "-1"):
-            raise InputError("vectors have no layers; leave them out.")
-        for name, value in find_changes(self, _TEXT_OPTIONS).items():
-            raise InputError(f"vectors have no use for {name.replace('_', '-')} ({value!r}); leave it out.")
-        return ArraySource(
+        check_vectors(self)
+        source = ArraySource(
             self.vectors,
             column=self.column,
             group_by=self.group_by,
@@ -132,14 +156,23 @@ class Input:
             exact=self.precision != "fast",
             bad_files=self.bad_files,
         )
+        if self.id_column is not None or self.text_column is not None:
+            from isotrope.sources.vectors.name_columns import open_vector_names
 
-    def open_corpus(self) -> Corpus:
-        """Open the texts, without those that are left out."""
+            source.row_names = open_vector_names(source, self.id_column, self.text_column)
+        return source
+
+    def open_corpus(self, group_by: str | None = None) -> Corpus:
+        """Open the texts, without those that are left out; group_by: a column of groups in place of the own one."""
         from isotrope.sources.corpora.corpus import open_corpus
         from isotrope.sources.corpora.selection import TextSelection, select_texts
 
+        if self.endpoint is not None and self.text is None:
+            raise InputError("got an endpoint without texts to send; name them with --text.")
         selection = TextSelection(share=self.share, seed=self.seed, max_words=self.max_words)
-        corpus = open_corpus(self.text, column=self.column, split=self.split, group_by=self.group_by, unit=self.unit)
+        corpus = open_corpus(
+            self.text, column=self.column, split=self.split, group_by=group_by or self.group_by, unit=self.unit
+        )
         return select_texts(corpus, selection)
 
     def _open_texts(self) -> Source:
@@ -155,14 +188,26 @@ class Input:
                 raise
             what, model = WORDS[found], "embedded model" if self.model is None else f"model {self.model}"
             raise InputError(f"the {model} reads text and got {what}; name a model of {what}.") from error
-        return self.rows_over(corpus, self.load())
+        names = self._open_text_names(corpus)
+        source = self.rows_over(corpus, self.load())
+        source.row_names = names
+        return source
+
+    def _open_text_names(self, corpus: Corpus) -> RowNames | None:
+        """The ids of texts, and the texts where each is one row; None where neither is of use."""
+        from isotrope.sources.row_names import make_corpus_names
+
+        if self.text_column is not None:
+            raise InputError("texts that a model reads are known already; leave text-column out.")
+        if self.id_column is not None:
+            return make_corpus_names(self.open_corpus(group_by=self.id_column), has_ids=True)
+        return make_corpus_names(corpus, has_ids=False) if self.has_items and not corpus.stream else None
 
     def _open_media(self, modality: str) -> Source:
         from isotrope.sources.media.corpus import open_media
         from isotrope.sources.media.source import MediaSource
 
-        for name in find_changes(self, _TEXT_ONLY):
-            raise InputError(f"{modality} has no use for {name.replace('_', '-')}; leave it out.")
+        check_media(self, modality)
         media = open_media(self.text, modality, column=self.column, split=self.split, group_by=self.group_by)
         return MediaSource(
             self.load(modality),
@@ -176,10 +221,18 @@ class Input:
         )
 
     def load(self, modality: str = "text") -> Loaded:
-        """Load the model for what it reads; for the space "encoded" it is one of sentence-transformers."""
-        from isotrope.sources.models.load import load
+        """Load the model for what it reads; for the space "encoded" it is one of sentence-transformers.
+
+        With an endpoint, it is what makes the requests: nothing is sent before rows are read.
+        """
+        from isotrope.sources.models.load import Loaded, load
         from isotrope.sources.text.sentence_model import ENCODED, load_pipeline
 
+        if self.endpoint is not None:
+            from isotrope.sources.endpoint.source import open_endpoint
+
+            kept = self.keep_vectors, self.run_folder
+            return Loaded(open_endpoint(self.endpoint, self.model, self.concurrency, *kept), None, self.model)
         if self.layers == ENCODED:
             return load_pipeline(
                 self.model,
@@ -204,6 +257,11 @@ class Input:
         """The rows of a corpus by a model that is loaded already: hidden states, or what it encodes texts to itself."""
         from isotrope.sources.text.sentence_model import ENCODED, EncodedSource
 
+        if self.endpoint is not None:
+            from isotrope.sources.endpoint.source import BATCH_SIZE, EndpointSource
+
+            size = self.batch_size or BATCH_SIZE
+            return EndpointSource(loaded.model, corpus, batch_size=size, exact=self.precision == "exact")
         if self.layers != ENCODED:
             return self.over(corpus, loaded)
         for name in find_changes(self, ("pooling", "token_weights", "hooks", "merge_types")):
@@ -228,3 +286,9 @@ class Input:
             in_order=self.in_order,
             merge_types=self.merge_types,
         )
+
+    def has_own_encoding(self) -> bool:
+        """Whether the model makes one row for each text itself: behind an endpoint, or with sentence-transformers."""
+        from isotrope.sources.text.sentence_model import has_pipeline
+
+        return self.endpoint is not None or has_pipeline(self.model, self.revision)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from isotrope.layers import Layer
 from isotrope.sources.batch import Batch
+from isotrope.sources.row_names import RowName, RowNames
 from isotrope.storage.row_files import Columns
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class Source(ABC):
         dtype: The type of the rows, where it is known before they are read.
         loaded: The model that makes the rows, None without one.
         left_out: Files that are not read because they cannot be, and why.
+        row_names: Ids and texts of the sequences, which are rows where vectors are read; None without any.
     """
 
     layers: list[Layer]
@@ -106,6 +108,7 @@ class Source(ABC):
     dtype: np.dtype[Any] | None = None
     loaded: Any = None
     left_out: Mapping[str, str] = MappingProxyType({})
+    row_names: RowNames | None = None
     _progress: Progress | None = None
 
     @property
@@ -149,6 +152,24 @@ class Source(ABC):
     def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
         """Return the text of token types, None where rows have no tokens."""
         return None
+
+    @property
+    def has_names(self) -> bool:
+        """Whether ids or texts of the rows are known."""
+        return self.row_names is not None
+
+    def check_names(self) -> None:
+        """Check that ids and texts are there for all rows, and that no id repeats."""
+        if self.row_names is not None:
+            self.row_names.check()
+
+    def find_names(self, rows: NDArray[np.uint64]) -> Mapping[int, RowName]:
+        """Find the ids and texts of some sequences, by their numbers; nothing where rows have neither."""
+        return {} if self.row_names is None else self.row_names.find(rows)
+
+    def measure_texts(self, rows: NDArray[np.uint64]) -> Mapping[int, int]:
+        """Measure the texts of some sequences in characters, by their numbers; nothing where texts are not known."""
+        return {} if self.row_names is None else self.row_names.measure_texts(rows)
 
     def estimate_rows(self, *, rows: int, types: int, units: int) -> tuple[int, int]:
         """Estimate the rows and the token types of a layer from those that the first so many units gave."""

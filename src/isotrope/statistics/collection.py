@@ -19,6 +19,7 @@ from isotrope.errors import InputError, MergeError
 from isotrope.layers import Layer
 from isotrope.sources.batch import Batch, Rows
 from isotrope.sources.source import Reduction
+from isotrope.statistics.duplicates import Duplicates
 from isotrope.statistics.moments import Moments
 from isotrope.statistics.row_lengths import RowLengths
 from isotrope.statistics.sample import Sample
@@ -35,12 +36,16 @@ MOST_GROUPS = 1_000
 
 
 class Wanted(NamedTuple):
-    """The statistics to keep besides the moments, and the size and seed of the sample."""
+    """The statistics to keep besides the moments, and the size and seed of the sample.
+
+    duplicates: whether every row is hashed to find equal ones.
+    """
 
     tokens: bool = False
     sequences: bool = False
     sample: int = 0
     seed: int = 0
+    duplicates: bool = False
 
     def empty(self, d: int, known: Rows) -> Summary:
         """An empty summary with the statistics that are wanted and that the rows allow."""
@@ -50,6 +55,7 @@ class Wanted(NamedTuple):
             SequenceStatistics.empty(d) if self.sequences and known.position is not None else None,
             Sample.empty(d, self.sample, self.seed) if self.sample else None,
             RowLengths.empty(d),
+            Duplicates.empty(d) if self.duplicates else None,
         )
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from isotrope.compute.arrays import is_tensor
 from isotrope.compute.threads import slice_rows
 from isotrope.errors import MergeError
+from isotrope.statistics.norm_moments import NO_NORMS, UNKNOWN, NormMoments
 from isotrope.statistics.saved_arrays import LARGEST, LARGEST_SQUARE, MOST, require, require_consistent, require_counts
 from isotrope.statistics.tridiagonal import spectra
 from isotrope.statistics.usable_rows import UsableRows, compute_unit_moments
@@ -74,6 +75,7 @@ class Moments:
         unit_mean: (d,), mean of u = x/‖x‖.
         unit_scatter: Σ‖u − unit_mean‖².
         energy: Σ‖x‖².
+        norms: Mean and scatter of ‖x‖; NaN in what earlier versions saved.
         zero: Number of zero rows, which are left out.
         nonfinite: Number of rows with NaN or infinity, which are left out.
         resolution: Machine epsilon of the coarsest product taken (float32 in fast precision).
@@ -91,10 +93,11 @@ class Moments:
     zero: int = 0
     nonfinite: int = 0
     resolution: float = _EXACT
+    norms: NormMoments = UNKNOWN
 
     @classmethod
     def empty(cls, d: int) -> Moments:
-        return cls(0, np.zeros(d), np.zeros((d, d)), np.zeros(d))
+        return cls(0, np.zeros(d), np.zeros((d, d)), np.zeros(d), norms=NO_NORMS)
 
     @classmethod
     def of(cls, rows: UsableRows, product: Matrix | None = None) -> Moments:
@@ -121,6 +124,7 @@ class Moments:
             zero=rows.zero,
             nonfinite=rows.nonfinite,
             resolution=resolution,
+            norms=NormMoments.of(rows.norms),
         )
 
     @property
@@ -161,7 +165,7 @@ class Moments:
         if other.n == 0:
             return
         if n == 0:
-            self.n, self.energy, self.unit_scatter = 0, 0.0, 0.0
+            self.n, self.energy, self.unit_scatter, self.norms = 0, 0.0, 0.0, NO_NORMS
             for array in (self.mean, self.scatter, self.unit_mean):
                 array[...] = 0.0
             return
@@ -178,6 +182,7 @@ class Moments:
         )
         self.unit_mean += share * unit_delta
         self.energy += sign * other.energy
+        self.norms = self.norms.merge(other.norms, self.n, sign * other.n)
         self.n = n
 
     @property
@@ -242,6 +247,7 @@ class Moments:
         return {
             "counts": np.array([self.n, self.zero, self.nonfinite], dtype=np.int64),
             "numbers": np.array(numbers, dtype=np.float64),
+            "norms": np.array(self.norms, dtype=np.float64),
             "mean": self.mean.copy(),
             "scatter": self.scatter.copy(),
             "unit_mean": self.unit_mean.copy(),
@@ -274,7 +280,8 @@ class Moments:
             (not lengths_known or 0 <= unit_scatter <= MOST) and 0 <= energy <= LARGEST_SQUARE and 0 < resolution < 1,
             f"the saved numbers of moments are {unit_scatter:g}, {energy:g} and {resolution:g}",
         )
-        return cls(n, mean, scatter, unit_mean, unit_scatter, energy, zero, nonfinite, resolution)
+        norms = NormMoments.from_arrays(arrays)
+        return cls(n, mean, scatter, unit_mean, unit_scatter, energy, zero, nonfinite, resolution, norms)
 
 
 def _square(arrays: Mapping[str, NDArray[Any]], d: int) -> Matrix:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrope.compute.arrays import compute_squared_lengths, mix_ids
-from isotrope.compute.threads import slice_rows
+from isotrope.compute.threads import map_parts, slice_rows
 
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -35,27 +35,38 @@ class Neighbours(NamedTuple):
     distance: Matrix
 
 
-def nearest(rows: Matrix, k: int, of: Indices | None = None, among: NDArray[np.bool_] | None = None) -> Neighbours:
+def nearest(
+    rows: Matrix,
+    k: int,
+    of: Indices | None = None,
+    among: NDArray[np.bool_] | None = None,
+    unit: Indices | None = None,
+) -> Neighbours:
     """The k nearest other rows of rows, (n, d), in float64 accuracy, by brute force.
 
     of: (m,), the rows that ask, by default all. among: (n,), which rows may answer, by default all; more than k.
+    unit: (n,), numbers from 0; rows of one unit do not answer each other, by default each row is its own unit.
     Rows at exactly the same distance come in random order, the same one each time, so that no row is preferred.
 
     >>> nearest(np.array([[0.0], [1.0], [3.0]]), 1).which.tolist()
     [[1], [0], [1]]
     """
     asking = np.arange(len(rows)) if of is None else of
-    table = _NeighbourTable(rows, among)
+    table = _NeighbourTable(rows, among, unit)
     index, distance = np.empty((len(asking), k), np.int64), np.empty((len(asking), k))
-    doubtful = []
-    for part in slice_rows(len(asking), _ASKING):
+
+    def ask(part: slice) -> Indices:
+        """Find the neighbours of some rows, and where float32 may have missed one."""
         at = asking[part]
         values = table.closeness(at, _FAST)
         found = _smallest(values, min(k + _SPARE, table.answering))
         index[part], distance[part] = table.settle(at, found, k)
-        if found.shape[1] < table.answering:
-            ceiling = np.take_along_axis(values, found, axis=1).max(axis=1)  # of the others none is lower
-            doubtful.append(part.start + np.flatnonzero(ceiling < table.reach(at, distance[part, -1], _FAST)))
+        if found.shape[1] == table.answering and unit is None:
+            return np.empty(0, np.int64)
+        ceiling = np.take_along_axis(values, found, axis=1).max(axis=1)  # of the others none is lower
+        return np.flatnonzero(ceiling < table.reach(at, distance[part, -1], _FAST)) + int(part.start)
+
+    doubtful = map_parts(ask, slice_rows(len(asking), _ASKING))
     for place in np.concatenate([*doubtful, np.empty(0, np.int64)]):
         at = asking[place : place + 1]
         close = table.closeness(at, _EXACT) <= table.reach(at, distance[place, -1:], _EXACT)
@@ -71,9 +82,11 @@ def without(found: Neighbours, rows: Matrix, gone: NDArray[np.bool_], k: int) ->
     asking = np.flatnonzero(~gone)
     index, distance = found.which[asking], found.distance[asking]
     stays = ~gone[index]
-    first = np.argsort(~stays, axis=1, kind="stable")[:, :k]
-    index, distance = np.take_along_axis(index, first, axis=1), np.take_along_axis(distance, first, axis=1)
-    short = np.flatnonzero(stays.sum(axis=1) < k)
+    rank = np.cumsum(stays, axis=1, dtype=np.int32)
+    short = np.flatnonzero(rank[:, -1:].ravel() < k)
+    first = stays & (rank <= k)
+    first[short] = np.arange(first.shape[1]) < k  # of these any k, for they are searched again
+    index, distance = index[first].reshape(-1, k), distance[first].reshape(-1, k)
     if len(short):
         index[short], distance[short] = nearest(rows, k, asking[short], ~gone)
     return Neighbours((np.cumsum(~gone) - 1)[index], distance)
@@ -82,7 +95,7 @@ def without(found: Neighbours, rows: Matrix, gone: NDArray[np.bool_], k: int) ->
 class _NeighbourTable:
     """Rows, and the same about their mean in units of their largest coordinate, so that no product overflows."""
 
-    def __init__(self, rows: Matrix, among: NDArray[np.bool_] | None) -> None:
+    def __init__(self, rows: Matrix, among: NDArray[np.bool_] | None, unit: Indices | None = None) -> None:
         self.rows = rows
         centred = rows - rows.mean(axis=0)
         self.scale = float(np.abs(centred).max(initial=0.0)) or 1.0
@@ -90,7 +103,9 @@ class _NeighbourTable:
         self.products = {_EXACT: centred, _FAST: centred.astype(_FAST)}
         self.squares = compute_squared_lengths(centred)
         self.absent = None if among is None else ~among
-        self.answering = (len(rows) if among is None else int(among.sum())) - 1
+        self.unit = unit
+        largest = 1 if unit is None else int(np.bincount(unit).max())
+        self.answering = (len(rows) if among is None else int(among.sum())) - largest
 
     def closeness(self, at: Indices, kind: np.dtype[Any]) -> NDArray[np.floating[Any]]:
         """‖y_j‖² − 2 y_i·y_j of every row j to the rows i, (m, n): the squared distance but for ‖y_i‖²."""
@@ -100,6 +115,8 @@ class _NeighbourTable:
         values[np.arange(len(at)), at] = np.inf
         if self.absent is not None:
             values[:, self.absent] = np.inf
+        if self.unit is not None:
+            values[self.unit[at, None] == self.unit] = np.inf
         return np.asarray(values)
 
     def reach(self, at: Indices, distance: NDArray[np.float64], kind: np.dtype[Any]) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from isotrope.errors import MergeError
 from isotrope.sources.batch import Rows
+from isotrope.statistics.duplicates import Duplicates
 from isotrope.statistics.moments import Moments, gram
 from isotrope.statistics.row_lengths import RowLengths
 from isotrope.statistics.sample import Sample
@@ -26,15 +27,16 @@ _KINDS: dict[str, Any] = {
     "sequences": SequenceStatistics,
     "sample": Sample,
     "lengths": RowLengths,
+    "duplicates": Duplicates,
 }
 
-#: What summaries that version 0.1 saved do not hold: a sum with one of these does not hold it either.
-_MAY_BE_MISSING = {"lengths"}
+#: What summaries of earlier versions do not hold: a sum with one of these does not hold it either.
+_MAY_BE_MISSING = {"lengths", "duplicates"}
 
 
 @dataclass(eq=False)
 class Summary:
-    """Moments of one layer's rows and, where wanted and possible, token and sequence statistics, a sample and lengths.
+    """Moments of one layer's rows and, where wanted and possible, tokens, sequences, a sample, lengths and duplicates.
 
     A value with `+`; `+=` reuses memory.
     """
@@ -44,6 +46,7 @@ class Summary:
     sequences: SequenceStatistics | None = None
     sample: Sample | None = None
     lengths: RowLengths | None = None
+    duplicates: Duplicates | None = None
 
     def update(self, rows: Any, known: Rows) -> None:
         """Add rows, shape (n, d), with what is known of each."""

@@ -114,15 +114,15 @@ def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def check_writable(folder: Path) -> None:
-    """Check that a folder, or the nearest parent that exists, can be written into."""
+def check_writable(folder: Path, option: str = "-o") -> None:
+    """Check that a folder, or the nearest parent that exists, can be written into. option: what names it."""
     existing = folder.absolute()
     while not existing.exists():
         existing = existing.parent
     if not existing.is_dir():
-        raise StoreError(f"{str(existing)!r} is a file; give a folder with -o.")
+        raise StoreError(f"{str(existing)!r} is a file; give a folder with {option}.")
     if not os.access(existing, os.W_OK):
-        raise StoreError(f"nothing can be written into {str(existing)!r}; give another folder with -o.")
+        raise StoreError(f"nothing can be written into {str(existing)!r}; give another folder with {option}.")
 
 
 def remove_leftovers(folder: Path, *patterns: str) -> None:

@@ -38,12 +38,13 @@ class Columns:
     Attributes:
         schema: The schema of the whole table, of pyarrow.
         vectors: The name of the column of vectors.
-        read: Gives record batches of all other columns in the order of the rows, of at most about so many rows.
+        read: Gives record batches of the named columns in the order of the rows, of at most about so many rows:
+            (size, names) -> batches.
     """
 
     schema: Any
     vectors: str
-    read: Callable[[int], Iterator[Any]]
+    read: Callable[[int, list[str]], Iterator[Any]]
 
     @property
     def names(self) -> list[str]:
@@ -152,7 +153,7 @@ def _write_parquet(
     kind = pa.list_(pa.from_numpy_dtype(dtype), width)
     # Numbers that are all different gain nothing by a dictionary, and next to nothing by compression.
     compression = "none" if columns is None else "snappy"
-    table = columns or Columns(pa.schema([(COLUMN, kind)]), COLUMN, lambda size: iter(()))
+    table = columns or Columns(pa.schema([(COLUMN, kind)]), COLUMN, lambda size, names: iter(()))
     # What a library noted of the old vectors, such as their type, no longer holds.
     facts = {key: value for key, value in (table.schema.metadata or {}).items() if key != b"huggingface"}
     fields = [pa.field(field.name, kind) if field.name == table.vectors else field for field in table.schema]
@@ -175,7 +176,7 @@ def _make_reader(columns: Columns) -> Callable[[int], Any]:
     import pyarrow as pa
 
     schema = pa.schema([columns.schema.field(name) for name in columns.names])
-    rest, batches = pa.Table.from_batches([], schema), columns.read(_ROW_GROUP)
+    rest, batches = pa.Table.from_batches([], schema), columns.read(_ROW_GROUP, columns.names)
 
     def take(count: int) -> Any:
         nonlocal rest

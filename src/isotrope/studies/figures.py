@@ -93,7 +93,7 @@ def make_layer_figure(
 #: Line styles for the models of an overlay, once all colours are used.
 _STYLES = ("-", "--", ":")
 
-#: An overlay has a logarithmic axis if positive values differ by more than this factor.
+#: An overlay has a logarithmic axis if positive values differ by more than this factor, unless all are shares of 1.
 _LOG_RANGE = 50.0
 
 
@@ -128,7 +128,7 @@ def make_overlay_figure(
                 depth = [index / max(len(rows) - 1, 1) for index in range(len(rows))]
                 axes.plot(depth, rows[column].astype(float), marker=".", **style, **named)
             values = frame[column].astype(float).dropna()
-            if len(values) and values.min() > 0 and values.max() > _LOG_RANGE * values.min():
+            if len(values) and values.min() > 0 and values.max() > max(1.0, _LOG_RANGE * values.min()):
                 use_log_axis(axes)
             for line in lines:
                 axes.axhline(line, color=GREY, linewidth=0.6)

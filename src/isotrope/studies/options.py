@@ -49,14 +49,25 @@ def to_file_name(name: str) -> str:
 #: Names of folders that say nothing about the model in them.
 _GENERIC = {"model", "models", "checkpoint", "final", "best", "onnx"}
 
+#: How the names of ONNX files begin that do not say which model they are of.
+_ONNX_PARTS = ("model", "encoder", "decoder")
+
 
 def name_model(reference: str) -> str:
     """The short name of a model: the last part of its hub id or path that says something.
 
+    ONNX files are often named after the part of a model that they hold: these get the name of their folder.
+
     >>> [name_model(one) for one in ("org/bert-tiny", "/data/minilm/model/", "smol.gguf", "embedded")]
     ['bert-tiny', 'minilm', 'smol.gguf', 'embedded']
+    >>> [name_model(one) for one in ("/data/minilm/onnx/model.onnx", "flan-t5-small/encoder.onnx", "e5.onnx")]
+    ['minilm', 'flan-t5-small encoder', 'e5.onnx']
     """
-    parts = [part for part in Path(reference).parts if part != "/"]
+    path = Path(reference)
+    if path.suffix == ".onnx" and len(path.parts) > 1 and path.stem.startswith(_ONNX_PARTS):
+        part = "" if path.stem == "model" else f" {path.stem}"
+        return name_model(str(path.parent)) + part
+    parts = [part for part in path.parts if part != "/"]
     while len(parts) > 1 and parts[-1].lower() in _GENERIC:
         parts.pop()
     return parts[-1] if parts else reference
@@ -214,7 +225,7 @@ class StudyOptions:
 
         All statistics are kept: later experiments of the study are computed from them.
         """
-        from isotrope.pipeline import resolve_measures
+        from isotrope.readings.selected_measures import resolve_measures
         from isotrope.runs.run import Run
         from isotrope.scanner import scan_source
 
@@ -237,9 +248,9 @@ class StudyOptions:
             sample: the sampled rows of each layer.
             reading: further arguments of the input.
         """
-        from isotrope.pipeline import resolve_measures
         from isotrope.plan import plan
         from isotrope.readings.cost import format_duration
+        from isotrope.readings.selected_measures import resolve_measures
 
         if self.resume:
             return

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,14 +84,14 @@ def _describe_study(study: Study, folder: Path, below: str) -> dict[str, Any]:
 
 def _describe_claim(part: str, claim: Claim, anchor: str) -> dict[str, Any]:
     return {
-        "text": _capitalise(claim.text),
+        "text": _format_minus(_capitalise(claim.text)),
         "where": claim.where,
         "part": part,
         "anchor": anchor,
         "of": ", ".join(word for word in (claim.model, claim.model_class) if word and word not in claim.text),
         "ours": _format_cell(claim.ours)[0],
         "published": _format_cell(claim.published)[0],
-        "evidence": claim.evidence,
+        "evidence": _format_minus(claim.evidence),
     }
 
 
@@ -124,16 +125,40 @@ def _describe_figure(figure: FigureEntry, folder: Path, files: str) -> dict[str,
 
 def _describe_table(table: Table, files: str) -> dict[str, Any]:
     n, frame = len(table.frame), _order_columns(table.frame)
-    shown = frame if n <= _WHOLE else frame.head(_FIRST)
-    rows = [[_format_cell(value) for value in row] for row in shown.itertuples(index=False)]
-    numbers = [all(number for _, number in column) for column in zip(*rows, strict=True)] or [False] * shown.shape[1]
+    shown = _join_intervals(_format_cells(frame if n <= _WHOLE else frame.head(_FIRST)))
     return {
         "title": table.title,
-        "columns": [(str(name).replace("_", " "), number) for name, number in zip(shown.columns, numbers, strict=True)],
-        "rows": rows,
-        "rest": f"The first {len(shown)} of {n:,} rows; all as " if n > len(shown) else "As ",
+        "columns": [(name.replace("_", " "), all(number for _, number in column)) for name, column in shown.items()],
+        "rows": list(zip(*shown.values(), strict=True)),
+        "rest": f"The first {min(n, _FIRST)} of {n:,} rows; all as " if n > _WHOLE else "As ",
         "file": f"{files}/{table.name}",
     }
+
+
+def _format_cells(frame: pd.DataFrame) -> dict[str, list[tuple[str, bool]]]:
+    """The cells of each column, without columns that are empty: the paper prints numbers of few models."""
+    cells = {str(name): [_format_cell(value) for value in frame[name]] for name in frame}
+    return {name: column for name, column in cells.items() if not column or any(text != "–" for text, _ in column)}
+
+
+def _join_intervals(cells: dict[str, list[tuple[str, bool]]]) -> dict[str, list[tuple[str, bool]]]:
+    """Write the ends of an interval behind its value, so that wide tables fit on the page.
+
+    >>> cells = {"cv": [("0.3", True)], "cv_low": [("0.2", True)], "cv_high": [("0.4", True)]}
+    >>> _join_intervals(cells)
+    {'cv': [('0.3 (0.2 to 0.4)', True)]}
+    """
+    joined = dict(cells)
+    for name in cells:
+        for gap, stem in product("_ ", (name, name.removesuffix("_slope"))):
+            ends = [f"{stem}{gap}{end}" for end in ("low", "high")]
+            if joined.keys() >= set(ends):
+                low, high = (joined.pop(end) for end in ends)
+                rows = zip(joined[name], low, high, strict=True)
+                joined[name] = [
+                    (text if a == "–" else f"{text} ({a} to {b})", number) for (text, number), (a, _), (b, _) in rows
+                ]
+    return joined
 
 
 def _order_columns(frame: pd.DataFrame) -> pd.DataFrame:
@@ -177,6 +202,15 @@ def _capitalise(text: str) -> str:
     """Start a sentence with a capital, unless its first word is a name."""
     first = text.split(" ", 1)[0]
     return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
+
+
+def _format_minus(text: str) -> str:
+    """Write the minus of numbers as the cells of tables do.
+
+    >>> _format_minus("bert-2 has -0.42 to -0.39, or 1e-6")
+    'bert-2 has −0.42 to −0.39, or 1e-6'
+    """
+    return re.sub(r"(?<![\w.-])-(?=\d)", "−", text)
 
 
 @cache

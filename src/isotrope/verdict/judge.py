@@ -8,8 +8,9 @@ from itertools import chain
 from typing import NamedTuple
 
 from isotrope.findings import Findings, Reading, Statement, Verdict, in_layer_order
-from isotrope.formats.names import describe_place, name_layers
+from isotrope.formats.names import describe_place, is_vectors, name_layers
 from isotrope.verdict.row_notices import list_notices, say_deciding_rows
+from isotrope.verdict.search import judge_search
 from isotrope.verdict.thresholds import (
     FEWEST_ROWS,
     QUANTITIES,
@@ -54,9 +55,15 @@ def judge(findings: Findings) -> Verdict:
         text = f"Too few rows to tell: {rows:,}; give at least {FEWEST_ROWS}, better some thousands."
         return Verdict("too few rows", (Statement(0, text, sure=False), *notices))
     word, statements = _of_last(findings, scores, last)
+    if is_vectors(findings):
+        word, statements = judge_search(findings, word, statements)
     others = [layer for layer in findings.layers if layer in cosines and layer != last]
     deciding = [say_deciding_rows(findings, layers) for layers in ([last], others)]
-    return Verdict(word, (*statements, *deciding[0], *_of_others(findings, scores, others), *deciding[1], *notices))
+    found = (*statements, *deciding[0], *_of_others(findings, scores, others), *deciding[1])
+    if not is_vectors(findings):
+        return Verdict(word, (*found, *notices))
+    # Rows that cannot be used hurt a search first.
+    return Verdict(word, (*(s for s in notices if s.level), *found, *(s for s in notices if not s.level)))
 
 
 def _scores(findings: Findings) -> Scores:
@@ -162,7 +169,8 @@ def _no_trouble(findings: Findings, scores: Scores, last: int | str) -> tuple[st
         return "unknown", Statement(0, f"{cone[0].upper()}{cone[1:]}; {why}.", (last,), sure=False)
     spread = f"many directions share the spread ({_numbers(findings, 'isoscore_share', [share])})"
     if hubs is None:
-        parts, neighbours = f"{cone}, and {spread}", f" {_NEIGHBOURS}"
+        looked = any(r.n >= 1_000 for r in _readings(findings, "hub_share"))
+        parts, neighbours = f"{cone}, and {spread}", "" if looked else f" {_NEIGHBOURS}"
     else:
         parts, neighbours = f"{cone}, {spread}, and no hubs ({_numbers(findings, 'hubness', [hubs])})", ""
     sure, how_sure = _how_sure_of_health(scores, last)

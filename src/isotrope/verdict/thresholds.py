@@ -152,6 +152,106 @@ THRESHOLDS = (
     ),
 )
 
+#: What hurts search in a set of vectors, what hurts most first. Judged on 1,000 rows or more, k = 10.
+SEARCH_THRESHOLDS = (
+    Threshold(
+        "hubs",
+        2,
+        "hub_share",
+        0.08,
+        1,
+        "one row in a hundred holds a twelfth of all search results or more",
+        "Isotropic rows give 0.019 in 8 to 768 dimensions, texts of SciFact, questions of Quora and on medicine "
+        "embedded by all-MiniLM-L6-v2 0.034 and 0.035, by e5-small 0.042; rows whose variances fall as 1/i reach 0.098 "
+        "in 384 dimensions.",
+    ),
+    Threshold(
+        "never found",
+        2,
+        "antihub_share",
+        0.1,
+        1,
+        "one row in ten or more is among the ten nearest of no other row",
+        "Isotropic rows give 0.000, texts of SciFact, questions of Quora and on medicine embedded by all-MiniLM-L6-v2 "
+        "0.001 to 0.009, by e5-small 0.023; rows whose variances fall as 1/i reach 0.11 in 384 dimensions.",
+    ),
+    Threshold(
+        "no contrast",
+        2,
+        "relative_contrast",
+        1.25,
+        -1,
+        "the nearest row is hardly nearer than any row",
+        "Noise of 384 dimensions gives 1.22 with 3,000 rows, and medical questions embedded by all-MiniLM-L6-v2 1.24 "
+        "under noise twice as long as they are; without noise they give 3.0, texts of SciFact 2.7 and by e5-small 1.8.",
+    ),
+    Threshold(
+        "near-duplicates",
+        1,
+        "near_duplicate_share",
+        0.1,
+        1,
+        "one row in ten or more has a nearly equal one that takes a place in its results",
+        "Medical questions embedded by all-MiniLM-L6-v2 give 0.000, questions of Quora, many of which were asked "
+        "twice, 0.06; isotropic rows give 0 in 16 dimensions or more.",
+    ),
+    Threshold(
+        "metric mismatch",
+        1,
+        "metric_agreement_cosine_inner",
+        0.4,
+        -1,
+        "by inner product most results differ from those by cosine, because the rows' lengths vary",
+        "Questions of Quora and on medicine embedded by all-MiniLM-L6-v2 without its last, normalizing step give 0.73 "
+        "and 0.48; half of the rows normalized and half not 0.38. Texts of SciFact embedded by e5-small without that "
+        "step give 0.33: in a narrow cone, lengths that vary by 3 % decide the order.",
+    ),
+    Threshold(
+        "outliers",
+        1,
+        "outlier_rows",
+        0.005,
+        1,
+        "one row in two hundred or more is far from all others",
+        "Isotropic rows and questions embedded by all-MiniLM-L6-v2 give 0.000; medical questions with 2 % of random "
+        "rows among them 0.009.",
+    ),
+    Threshold(
+        "islands",
+        1,
+        "island_share",
+        0.3,
+        1,
+        "many rows are in small islands of the neighbour graph",
+        "Isotropic rows give 0.000, medical questions embedded by all-MiniLM-L6-v2 0.01, questions of Quora with their "
+        "many paraphrases 0.14; rows whose variances fall as 1/i 0.38 in 384 dimensions.",
+    ),
+)
+
+#: Share of rows that repeat an earlier one.
+DUPLICATES = (
+    Threshold(
+        "duplicates",
+        2,
+        "duplicate_share",
+        0.1,
+        1,
+        "one row in ten or more repeats an earlier one",
+        "Each copy takes one place of ten in the results of a query that finds it: with one in ten rows repeated, a "
+        "list of ten loses about one.",
+    ),
+    Threshold(
+        "duplicates",
+        1,
+        "duplicate_share",
+        0.01,
+        1,
+        "one row in a hundred or more repeats an earlier one",
+        "Equal texts give equal vectors: no set of distinct texts has any, so that one in a hundred is a fault of the "
+        "pipeline that made them.",
+    ),
+)
+
 #: Words for spaces in which a repair gained in every case that was tried.
 REPAIRABLE = ("collapsed", "few directions")
 
@@ -166,7 +266,7 @@ def get(word: str) -> Threshold:
 
 def level_of(word: str) -> int:
     """How bad a verdict's word is, 0 where it names no trouble."""
-    return max((t.level for t in THRESHOLDS if t.word == word), default=0)
+    return max((t.level for t in (*THRESHOLDS, *SEARCH_THRESHOLDS) if t.word == word), default=0)
 
 
 def find_troubles(values: Mapping[str, float]) -> list[Threshold]:

@@ -19,6 +19,7 @@ from isotrope.sources import EMBEDDED
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.models import location
 from isotrope.sources.models.load import load
+from isotrope.sources.models.model_files import check_weights
 from isotrope.sources.text.source import TextSource
 from testkit.models import SMOLLM2, save_model, smollm2_file, texts
 
@@ -236,6 +237,23 @@ def test_weights_with_holes_are_refused_because_they_would_be_filled_with_random
     assert f"lack {len(gone)} that the model needs (such as encoder.layer.1.attention" in said
     save_file({k: v for k, v in weights.items() if "pooler" not in k}, bert / "model.safetensors", {"format": "pt"})
     assert load(bert).name == str(bert)  # no hidden state goes through the pooler
+
+
+def test_positions_that_a_model_computes_instead_of_saving_are_no_hole(tmp_path: Path) -> None:
+    import transformers
+
+    sizes = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, "vocab_size": 20}
+    sizes |= {"decoder_attention_heads": 2, "encoder_ffn_dim": 8, "decoder_ffn_dim": 8}
+    config = transformers.MarianConfig(**sizes, pad_token_id=0, eos_token_id=1, decoder_start_token_id=0)
+    whole = transformers.MarianMTModel(config)
+    whole.save_pretrained(tmp_path)
+    network, info = transformers.MarianModel.from_pretrained(tmp_path, output_loading_info=True)
+    assert "decoder.embed_positions.weight" in info["missing_keys"]
+    check_weights("marian", info, network)
+    found, expected = (model.get_encoder().embed_positions.weight for model in (network, whole))
+    assert torch.equal(found, expected)
+    with pytest.raises(InputError, match=r"such as encoder\.layers\.0"):
+        check_weights("marian", {"missing_keys": ["encoder.layers.0.fc1.weight"]}, network)
 
 
 def test_weights_of_another_shape(bert: Path) -> None:

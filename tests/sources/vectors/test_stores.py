@@ -15,6 +15,7 @@ import pytest
 
 from isotrope.errors import InputError, MissingExtra, StoreError
 from isotrope.repairs import Whitening, apply_to_store
+from isotrope.sources.vectors.name_columns import open_vector_names
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.sources.vectors.stores.address import parse
 from testkit import small_stores
@@ -60,6 +61,27 @@ def test_groups(build: Build, key: str) -> None:
     source = source_of(build(numbers(50, 4)), group_by=key, batch_rows=20)
     found = [label for b in source.batches() if b.rows.group is not None for label in b.rows.group.tolist()]
     assert found == small_stores.languages(50)
+
+
+@pytest.mark.parametrize(
+    ("build", "text"),
+    [("lancedb", "language"), ("qdrant", "language.code"), ("pgvector", "language"), ("faiss", None)],
+    indirect=["build"],
+)
+def test_rows_are_named_by_their_ids(build: Build, text: str | None) -> None:
+    place = build(numbers(50, 4))
+    source = source_of(place)
+    names = open_vector_names(source, "id", text)
+    assert names is not None
+    names.check()
+    # The index of faiss has ids of its own, the others number their rows.
+    expected = {row: str(row if text else 3 * (49 - row) + 7) for row in (2, 48)}
+    found = names.find(np.array([48, 2]))
+    assert {row: name.id for row, name in found.items()} == expected
+    languages = small_stores.languages(50)
+    assert {row: name.text for row, name in found.items()} == {row: text and languages[row] for row in (2, 48)}
+    with pytest.raises(InputError, match=r"has no column 'ids' \(did you mean 'id'\?\)"):
+        open_vector_names(source, "ids", None)
 
 
 def test_repaired_vectors_go_back(build: Build) -> None:

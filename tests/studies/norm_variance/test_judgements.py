@@ -129,6 +129,11 @@ def test_a_layer_whose_types_do_not_vary_is_not_the_best() -> None:
     assert claim.outcome == "note"
 
 
+def test_slopes_of_a_model_that_does_not_show_its_norms_are_compared_with_neither_kind() -> None:
+    (claim,) = judge_trade_off(make_trade_off(-1.0, 1.0, 0.02, (0.3, 0.1, 0.2)), post_norm=None)
+    assert "C.V. of Q" in claim.text
+
+
 # Fig. 17
 
 
@@ -144,7 +149,9 @@ def test_slopes_on_frequency() -> None:
     assert outcomes(agrees) == ["agrees", "agrees", "agrees"]
     contradicts = judge_frequency(make_slopes([-0.2] * 6 + [0.2], [-0.2] + [0.2] * 6))
     assert outcomes(contradicts)[:2] == ["contradicts", "contradicts"]
-    assert "log M falls with frequency in 6 of 7 layers, not in 6." in contradicts[0].text
+    assert contradicts[0].text == "log M falls with frequency in 6 of 7 layers, not in 6; the paper: in all."
+    nowhere = judge_frequency(make_slopes([0.2] * 3, [0.2] * 3))[0]
+    assert nowhere.text == "log M falls with frequency in 0 of 3 layers; the paper: in all."
 
 
 def test_a_slope_in_every_layer_whose_intervals_contain_zero_decides_nothing() -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,10 @@ from scipy import stats
 from isotrope.errors import StoreError
 from isotrope.runs.saved_statistics import saved_summary
 from isotrope.sources.input import Input
+from isotrope.sources.models.load import Loaded
 from isotrope.studies.norm_variance import norm_variance
 from isotrope.studies.norm_variance.intervals import compute_share_intervals
-from isotrope.studies.norm_variance.post_norm import find_layer_norms
+from isotrope.studies.norm_variance.post_norm import find_layer_norms, find_norm_kind
 from isotrope.studies.result import Study
 from testkit.models import save_model, texts
 from testkit.small_studies import TEXTS, drawn, rows_and_types
@@ -192,6 +194,30 @@ def test_norms_of_layers(model: str, tmp_path: Path) -> None:
     assert found[2].predicted == pytest.approx(sum(parts), rel=1e-6)
     llama = Input(model=str(save_model(tmp_path / "llama", "llama")), device="cpu").load()
     assert list(find_layer_norms(llama)) == [3]  # only the last is behind a norm
+    assert find_norm_kind(loaded, {str(i): str(i) for i in range(4)}, found) == "post-LN"
+    assert find_norm_kind(llama, {str(i): str(i) for i in range(4)}, [3]) == "pre-LN"
+    # Marian adds places to its embeddings and norms nothing before the first block of either stack.
+    names = {"0": "encoder.0", "1": "encoder.1", "2": "decoder.0", "3": "decoder.1"}
+    assert find_norm_kind(loaded, names, [1, 3]) == "post-LN"
+    assert find_norm_kind(loaded, names, [1]) == "pre-LN"
+
+
+def test_an_onnx_file_does_not_show_its_norms() -> None:
+    graph = Loaded(SimpleNamespace(), None, "model.onnx")
+    assert find_layer_norms(graph) == {}
+    assert find_norm_kind(graph, {"0": "0", "1": "1"}, []) is None
+
+
+@pytest.mark.usefixtures("svg_alone")
+def test_depth_of_an_encoder_decoder_is_that_of_each_stack(tmp_path: Path) -> None:
+    folder = save_model(tmp_path / "bart", "bart")
+    study = norm_variance(output=tmp_path / "s", models=[folder], text=texts(60, seed=1), device="cpu", quick=True)
+    shares = [claim for claim in study.claims if claim.text.startswith("V_W/Q goes")]
+    assert [claim.model for claim in shares] == ["bart encoder", "bart decoder"]
+    window = study.table("bart layers", "window")["within_share_window"]
+    assert f"from {window[0]:.3f} to {window[3]:.3f}" in shares[0].text  # three blocks
+    assert f"from {window[4]:.3f} to {window[6]:.3f}" in shares[1].text  # two
+    assert study.table("all models", "models")["norm"].tolist() == ["post-LN"]
 
 
 @pytest.mark.long

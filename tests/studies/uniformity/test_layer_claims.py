@@ -37,6 +37,9 @@ def test_depth_is_judged_by_intervals() -> None:
     the_other_way = make_layers(**dict.fromkeys(MEASURES, RISING[::-1]) | {"sequence_spectral_median": RISING})
     assert outcomes(judge_depth("m", the_other_way)) == ["contradicts"] * 4
     assert outcomes(judge_depth("m", make_layers(error=1.0))) == ["undecided"] * 4
+    # Opus-mt's encoder: one jump down after the input, then a slow rise that does not come back to the first layer.
+    hook = np.array([3.2, 0.5, 0.9, 1.3, 1.4, 1.5, 1.7])
+    assert outcomes(judge_depth("m", make_layers(**dict.fromkeys(MEASURES, hook)))) == ["undecided"] * 4
     assert outcomes(judge_depth("m", make_layers(error=math.nan))) == ["undecided"] * 4
 
 

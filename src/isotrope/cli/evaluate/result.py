@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from isotrope.cli.options import OWN_POOLING, ROWS, SPACE_CHANGES, OptionGroup, check_new, parse_names
+from isotrope.cli.options import ENDPOINT, OWN_POOLING, ROWS, SPACE_CHANGES, OptionGroup, check_new, parse_names
 from isotrope.cli.output import echo, print_json
 from isotrope.cli.progress import Bar, print_warnings
 from isotrope.errors import StoreError
@@ -30,6 +30,28 @@ ResultFile: TypeAlias = Annotated[
     Path | None, typer.Option("--output", "-o", help="File to write, .json or .csv.", show_default=False)
 ]
 
+#: The heading that options on vectors stand under.
+VECTORS = "Vectors and ids"
+
+VectorColumn: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help="Column or array of vectors, where there are several.", rich_help_panel=VECTORS, show_default=False
+    ),
+]
+IdColumn: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help="Ids of documents: a column, or FILE or FILE:COLUMN with one for each row.",
+        rich_help_panel=VECTORS,
+        show_default="_id or id, else row numbers",
+    ),
+]
+QueryIdColumn: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="The same for queries.", rich_help_panel=VECTORS, show_default="the same column"),
+]
+
 
 def make_evaluation_options(*, layers: Mapping[str, Any], pooling: str) -> OptionGroup:
     """Make the options on the space of an evaluation, where each text has one row.
@@ -38,13 +60,13 @@ def make_evaluation_options(*, layers: Mapping[str, Any], pooling: str) -> Optio
         layers: What is said of the option on layers, besides the help.
         pooling: The help of the option on pooling.
     """
-    names = "model layers pooling special_tokens revision gguf_file max_length batch_size device trust_remote_code"
+    names = f"model {ENDPOINT} layers pooling special_tokens revision gguf_file max_length batch_size device"
     changes = {
         "layers": {"help": "Averaged, e.g. 1,-1.", **layers},
         "pooling": {"help": pooling, "shown": OWN_POOLING},
         "batch_size": SPACE_CHANGES["batch_size"],
     }
-    return OptionGroup(Input, names, ROWS, changes)
+    return OptionGroup(Input, f"{names} trust_remote_code", ROWS, changes)
 
 
 def run_evaluation(
@@ -127,7 +149,8 @@ def print_heading(out: Console, scores: Sequence[Any], what: str, own: str) -> N
         own: What the set's own texts are.
     """
     first = scores[0]
-    out.print(f"{first.model}, layers {first.layers}, pooling {first.pooling}", style="bold")
+    space = "vectors" if first.layers is None else f"layers {first.layers}, pooling {first.pooling}"
+    out.print(f"{first.model}, {space}", style="bold")
     out.print(f"{what}{describe_fit_texts((score.fitted_on for score in scores), own)}.", style="dim")
 
 

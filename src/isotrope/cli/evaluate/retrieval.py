@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isotrope.cli.evaluate.result import (
+    VECTORS,
+    IdColumn,
+    QueryIdColumn,
     RepairNames,
     ResamplingSeed,
     ResultFile,
+    VectorColumn,
     describe_change,
     format_interval,
     format_score,
@@ -19,7 +23,7 @@ from isotrope.cli.evaluate.result import (
     run_evaluation,
 )
 from isotrope.cli.options import ENGINE, ROWS, Json, Keywords, derive_options
-from isotrope.cli.output import console
+from isotrope.cli.output import console, echo
 from isotrope.cli.tables import Column, print_table
 
 if TYPE_CHECKING:
@@ -41,7 +45,24 @@ _SPACE = make_evaluation_options(
 def retrieval(
     reading: Annotated[Keywords, _SPACE],
     engine: Annotated[Keywords, ENGINE],
-    data: Annotated[Path, typer.Option(help="Folder with corpus.jsonl, queries.jsonl and qrels, as of BEIR.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder with corpus.jsonl, queries.jsonl and qrels, as of BEIR.", show_default=False),
+    ] = None,
+    documents: Annotated[
+        str | None,
+        typer.Option(help="Vectors of documents, in place of --data.", rich_help_panel=VECTORS, show_default=False),
+    ] = None,
+    queries: Annotated[
+        str | None, typer.Option(help="Vectors of queries.", rich_help_panel=VECTORS, show_default=False)
+    ] = None,
+    qrels: Annotated[
+        Path | None,
+        typer.Option(help="Judgements, as of BEIR or TREC.", rich_help_panel=VECTORS, show_default=False),
+    ] = None,
+    column: VectorColumn = None,
+    id_column: IdColumn = None,
+    query_id_column: QueryIdColumn = None,
     split: Annotated[str, typer.Option(help="Which judgements: the name of a file in qrels.")] = "test",
     repair: RepairNames = "none",
     fit_text: Annotated[
@@ -51,6 +72,10 @@ def retrieval(
     document_prompt: Annotated[
         str, typer.Option(help="Before each document, e.g. 'passage: '.", rich_help_panel=ROWS)
     ] = "",
+    run_files: Annotated[
+        Path | None,
+        typer.Option(help="New folder for rankings as run files of TREC, one for each repair.", show_default=False),
+    ] = None,
     seed: ResamplingSeed = 0,
     output: ResultFile = None,
     json: Json = False,
@@ -64,6 +89,13 @@ def retrieval(
         output=output,
         json=json,
         data=data,
+        documents=documents,
+        queries=queries,
+        qrels=qrels,
+        column=column,
+        id_column=id_column,
+        query_id_column=query_id_column,
+        run_files=run_files,
         split=split,
         fit_text=fit_text,
         query_prompt=query_prompt,
@@ -72,6 +104,8 @@ def retrieval(
         **reading,
         **engine,
     )
+    if run_files is not None and not json:
+        echo(f"Rankings: {run_files}/ (run files of TREC)")
 
 
 def _show(found: RetrievalEvaluation) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -13,6 +13,7 @@ from isotrope.compute.threads import limit_threads
 from isotrope.errors import InputError, IsotropeError, describe_error
 from isotrope.sources.batch import Batch
 from isotrope.sources.input import Input
+from isotrope.sources.row_names import RowName
 from isotrope.sources.source import Reduction, Source
 
 T = TypeVar("T")
@@ -96,11 +97,21 @@ class Replica:
             "dtype": source.dtype,
             "parts": source.parts,
             "shard_size": source.shard_size,
+            "has_names": source.has_names,
         }
         return {"values": values, "described": source.describe(), "identity": find_identity(source)}
 
     def token_names(self, given: Given, tokens: Any) -> list[str] | None:
         return self._open(given).token_names(tokens)
+
+    def check_names(self, given: Given) -> None:
+        self._open(given).check_names()
+
+    def find_names(self, given: Given, rows: Any) -> Mapping[int, RowName]:
+        return self._open(given).find_names(rows)
+
+    def measure_texts(self, given: Given, rows: Any) -> Mapping[int, int]:
+        return self._open(given).measure_texts(rows)
 
     def read(self, given: Given, make: Made[T], number: int, bars: Any, skip: bool) -> tuple[Facts, T]:
         """What is made of one shard, whole or not at all. skip: one that cannot be read counts as empty."""
@@ -193,7 +204,19 @@ def use_absolute_paths(reading: Input) -> Input:
     # A list is of texts, though one of them may happen to be the name of a file, unless it is one of images or sounds.
     if not isinstance(reading.text, (list, tuple)) or kind_of(reading.text) is not None:
         names.append("text")
-    return replace(reading, **{name: _absolute(getattr(reading, name)) for name in names})
+    places = {name: _absolute(getattr(reading, name)) for name in names}
+    columns = {name: _absolute_column(getattr(reading, name)) for name in ("id_column", "text_column")}
+    return replace(reading, **places, **columns)
+
+
+def _absolute_column(given: Any) -> Any:
+    """A file of ids or texts, `FILE` or `FILE:COLUMN`, named from the root; the name of a column has no ending."""
+    if not isinstance(given, (str, Path)):
+        return given
+    path, colon, column = str(given).rpartition(":")
+    if colon and os.path.isfile(path):
+        return f"{_absolute(path)}:{column}"
+    return _absolute(given) if Path(given).suffix and os.path.isfile(given) else given
 
 
 def _absolute(place: Any) -> Any:

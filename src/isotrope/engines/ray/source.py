@@ -21,6 +21,7 @@ from isotrope.errors import InputError
 from isotrope.layers import Layer
 from isotrope.sources.batch import Batch
 from isotrope.sources.input import Input
+from isotrope.sources.row_names import RowName
 from isotrope.sources.source import Reduction, Source
 
 T = TypeVar("T")
@@ -119,6 +120,7 @@ class RaySource(Source):
     shard_size: int = 0
     layer_names: Mapping[Layer, str] = MappingProxyType({})
     parts: int = 1
+    has_names: bool = False
 
     def __init__(self, workers: Workers, given: Given) -> None:
         self._workers, self._ray, self._replicas = workers, workers.ray, workers.replicas
@@ -140,6 +142,17 @@ class RaySource(Source):
     def token_names(self, tokens: NDArray[np.int64]) -> list[str] | None:
         names: list[str] | None = self._workers.get(self._replicas[0].token_names.remote(self._given, tokens))
         return names
+
+    def check_names(self) -> None:
+        self._workers.get(self._replicas[0].check_names.remote(self._given))
+
+    def find_names(self, rows: NDArray[np.uint64]) -> Mapping[int, RowName]:
+        names: Mapping[int, RowName] = self._workers.get(self._replicas[0].find_names.remote(self._given, rows))
+        return names
+
+    def measure_texts(self, rows: NDArray[np.uint64]) -> Mapping[int, int]:
+        lengths: Mapping[int, int] = self._workers.get(self._replicas[0].measure_texts.remote(self._given, rows))
+        return lengths
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from number `start` on, made by the workers and brought here."""

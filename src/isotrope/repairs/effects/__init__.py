@@ -1,1 +1,1 @@
-"""Effects of a repair: measures before and after, cosine cut-offs, and risks."""
+"""Effects of a repair: measures before and after, and risks."""

@@ -16,11 +16,11 @@ from isotrope.measures import Measure, get, select
 from isotrope.readings.intervals import JackknifeGroups
 from isotrope.readings.layer_readings import find_statistic
 from isotrope.repairs import Affine, Repair
-from isotrope.repairs.effects.cutoffs import CUTOFFS, Cutoff, translate
 from isotrope.repairs.fit_data import check_one_layer
 from isotrope.sources.source import Source
 from isotrope.sources.vectors.source import ArraySource
 from isotrope.statistics import Image, Moments, MomentsAndSample, Sample, Summary, Wanted
+from isotrope.statistics.cutoff_transfer import CUTOFFS, Cutoff, translate
 
 if TYPE_CHECKING:
     import pandas as pd

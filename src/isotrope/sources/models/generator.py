@@ -55,7 +55,7 @@ def load_generator(model: str | Path | None, *, device: str = "auto") -> Generat
             raise
         except Exception as error:  # whatever the library, the hub and the files raise
             raise explain(place.at, error, place.local) from error
-    check_weights(place.at, info)
+    check_weights(place.at, info, network)
     return Generator(network.to(resolve_device(torch, device, False)).eval(), tokenizer, _find_stack(network))
 
 

@@ -171,7 +171,7 @@ def _load_parts(auto: Any, place: Location, kind: str, dtype: Any) -> tuple[Any,
             )
         except Exception as error:  # whatever the library, the hub and the files raise
             raise explain(place.at, error, place.local) from error
-    check_weights(place.at, info)
+    check_weights(place.at, info, network)
     hub = {key: place.options[key] for key in ("revision", "local_files_only") if key in place.options}
     restore_saved(network, place.at, **hub)
     if kind == "text":

@@ -87,9 +87,16 @@ def _count_tensors(folder: Path) -> int | None:
     return found or None
 
 
-def check_weights(place: str, info: dict[str, Any]) -> None:
-    """Refuse weights with holes, which transformers would fill with random numbers; no hidden state needs a pooler."""
-    missing = sorted(key for key in info["missing_keys"] if "pooler" not in key)
+def check_weights(place: str, info: dict[str, Any], network: Any) -> None:
+    """Refuse weights with holes, which transformers would fill with random numbers; no hidden state needs a pooler.
+
+    What the model computes instead of saving it, such as Marian's sinusoidal positions, is no hole. Marian names these
+    weights as in the model with a head, where "model." stands before them, and misses them in the model without one.
+    """
+    computed = {
+        str(key).removeprefix("model.") for key in getattr(network, "_keys_to_ignore_on_load_missing", ()) or ()
+    }
+    missing = sorted(key for key in info["missing_keys"] if "pooler" not in key and key not in computed)
     if missing:
         raise InputError(
             f"the weights of {place!r} lack {len(missing):,} that the model needs (such as {missing[0]}); "

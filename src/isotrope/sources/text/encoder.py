@@ -19,7 +19,7 @@ from isotrope.sources.input import Input
 from isotrope.sources.models.load import Loaded
 from isotrope.sources.source import Source
 from isotrope.sources.text.pooling import parse
-from isotrope.sources.text.sentence_model import ENCODED, has_pipeline
+from isotrope.sources.text.sentence_model import ENCODED
 
 #: Called with the texts done so far, and their number.
 Tell = Callable[[int, int], None]
@@ -56,8 +56,10 @@ class Encoder:
     def pooled(self) -> Input:
         """The reading with one row for each text, of one layer or one mix of layers."""
         plain = self.reading.pooling is None and self.reading.token_weights is None
-        if self.reading.layers == ENCODED or (
-            self.reading.layers == "all" and plain and has_pipeline(self.reading.model, self.reading.revision)
+        if (
+            self.reading.endpoint is not None
+            or self.reading.layers == ENCODED
+            or (self.reading.layers == "all" and plain and self.reading.has_own_encoding())
         ):
             return replace(self.reading, layers=ENCODED)
         reading = replace(self.reading, pooling=self.reading.pooling or "mean")

@@ -209,13 +209,15 @@ def _tensor_rows(tensor: Any) -> AbstractContextManager[NDArray[Any]]:
     return nullcontext(bits.numpy(force=True))
 
 
-def table_columns(schema: Any, vectors: str, batches: Callable[[int, int], Iterator[tuple[int, Any]]]) -> Columns:
-    """The columns of a table. batches: its record batches, (start, size), each with the number of its first row."""
-    return Columns(schema, vectors, partial(_read_table, [name for name in schema.names if name != vectors], batches))
+def table_columns(schema: Any, vectors: str, batches: Callable[[list[str], int], Iterator[tuple[int, Any]]]) -> Columns:
+    """The columns of a table. batches: its record batches, (names, size), each with the number of its first row."""
+    return Columns(schema, vectors, partial(_read_table, batches))
 
 
-def _read_table(names: list[str], batches: Callable[[int, int], Iterator[tuple[int, Any]]], size: int) -> Iterator[Any]:
-    for _, batch in batches(0, size) if names else ():
+def _read_table(
+    batches: Callable[[list[str], int], Iterator[tuple[int, Any]]], size: int, names: list[str]
+) -> Iterator[Any]:
+    for _, batch in batches(names, size) if names else ():
         kept = batch.select(names)
         kept.validate(full=True)  # arrow trusts the offsets of a damaged file
         yield kept
@@ -235,15 +237,15 @@ def array_columns(entries: Mapping[str, BlockEntry], vectors: str) -> Columns:
     return Columns(schema, vectors, partial(_read_arrays, beside, rows))
 
 
-def _read_arrays(entries: Mapping[str, BlockEntry], rows: int, size: int) -> Iterator[Any]:
+def _read_arrays(entries: Mapping[str, BlockEntry], rows: int, size: int, names: list[str]) -> Iterator[Any]:
     import pyarrow as pa
 
-    for low in range(0, rows, size) if entries else ():
+    for low in range(0, rows, size) if names else ():
         arrays = []
-        for entry in entries.values():
-            with entry.open() as values:
+        for name in names:
+            with entries[name].open() as values:
                 arrays.append(pa.array(_to_arrow(np.asarray(values[low : min(low + size, rows)]))))
-        yield pa.RecordBatch.from_arrays(arrays, names=list(entries))
+        yield pa.RecordBatch.from_arrays(arrays, names=names)
 
 
 def _to_arrow(values: Any) -> Any:
@@ -265,8 +267,7 @@ def join_columns(tables: Sequence[Columns]) -> Columns:
         if field.name == first.vectors or all(_has(table, field) for table in others)
     ]
     schema = pa.schema(fields, metadata=first.schema.metadata)
-    names = [field.name for field in fields if field.name != vectors]
-    return Columns(schema, vectors, partial(_read_all, tables, names))
+    return Columns(schema, vectors, partial(_read_all, tables))
 
 
 def _has(table: Columns, field: Any) -> bool:
@@ -274,7 +275,6 @@ def _has(table: Columns, field: Any) -> bool:
     return there >= 0 and field.name != table.vectors and bool(table.schema.field(there).type == field.type)
 
 
-def _read_all(tables: Sequence[Columns], names: list[str], size: int) -> Iterator[Any]:
+def _read_all(tables: Sequence[Columns], size: int, names: list[str]) -> Iterator[Any]:
     for table in tables:
-        for batch in table.read(size) if names else ():
-            yield batch.select(names)
+        yield from table.read(size, names)

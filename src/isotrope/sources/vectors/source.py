@@ -157,6 +157,7 @@ class ArraySource(Source):
             ],
             "column": self.column,
             "group_by": self.group_by,
+            **({} if self.row_names is None else self.row_names.describe()),
             **(
                 {"left_out": {format_address(path): why for path, why in self.left_out.items()}}
                 if self.left_out

@@ -47,8 +47,7 @@ def open_parquet(path: Any, column: str | None, group_by: str | None) -> list[Bl
     column = choose_column(path, schema, column, group_by)
     batches = partial(parquet_batches, path, _columns(column, group_by), group_by)
     found = column_block(path, schema, rows, column, group_by, batches)
-    others = partial(parquet_batches, path, [name for name in schema.names if name != column], None)
-    return [replace(found, columns=partial(table_columns, schema, column, others))]
+    return [replace(found, columns=partial(table_columns, schema, column, partial(_read_parquet_columns, path)))]
 
 
 def open_ipc(path: Path, column: str | None, group_by: str | None) -> list[Block]:
@@ -62,7 +61,15 @@ def open_ipc(path: Path, column: str | None, group_by: str | None) -> list[Block
     # The metadata of a file say how long it is, even if compressed; a stream has to be walked through.
     rows = ds.dataset(path, format="ipc").count_rows() if is_file else sum(batch.num_rows for _, batch in batches(0, 1))
     found = column_block(path, schema, rows, column, group_by, batches)
-    return [replace(found, columns=partial(table_columns, schema, column, batches))]
+    return [replace(found, columns=partial(table_columns, schema, column, partial(_read_ipc_columns, path)))]
+
+
+def _read_parquet_columns(path: Any, names: list[str], size: int) -> Iterator[tuple[int, Any]]:
+    return parquet_batches(path, names, None, 0, size)
+
+
+def _read_ipc_columns(path: Path, names: list[str], size: int) -> Iterator[tuple[int, Any]]:
+    return ipc_batches(path, 0, size)
 
 
 def _columns(column: str, group_by: str | None) -> list[str]:

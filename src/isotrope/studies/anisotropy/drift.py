@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from isotrope.compute.p_values import holm
 from isotrope.drawing.log_axis import use_log_axis
 from isotrope.drawing.style import BLUE, GREY, PAGE_WIDTH
-from isotrope.evaluation.significance import holm
 from isotrope.measures import get
 from isotrope.measures.drift_correlation import LayerReadings
 from isotrope.studies.figures import StudyFigure, make_figure

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from isotrope.evaluation.significance import holm
+from isotrope.compute.p_values import holm
 from isotrope.studies.latent_geometry.changed_models import OTHERS, ROWS, SMALL, WEIGHTS
 from isotrope.studies.latent_geometry.decay import compare_curves, judge_curves
 from isotrope.studies.latent_geometry.figures import list_measure_figures, make_matrix_figure, make_noise_figure

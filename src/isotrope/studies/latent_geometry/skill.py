@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 from scipy import stats
 
+from isotrope.compute.p_values import holm
 from isotrope.errors import InputError
-from isotrope.evaluation.significance import holm
 from isotrope.studies.latent_geometry.regression import PATCHINESS, fit, split_models
 from isotrope.studies.result import Claim
 from isotrope.studies.verdict import judge_test, seeds_interval

@@ -12,9 +12,11 @@ from isotrope.runs.run import Run
 from isotrope.studies.figures import make_overlay_figure
 from isotrope.studies.norm_variance.intervals import Estimate, compute_difference
 from isotrope.studies.norm_variance.options import NormVarianceOptions
+from isotrope.studies.norm_variance.post_norm import find_norm_kind
 from isotrope.studies.norm_variance.token_types import TRADE_OFF
 from isotrope.studies.result import Claim, Table
 from isotrope.studies.runner import Results, load_part
+from isotrope.studies.stacks import split_stacks
 from isotrope.studies.verdict import judge_interval, judge_print
 
 
@@ -89,7 +91,8 @@ def join_models(options: NormVarianceOptions) -> Results:
         Table("sizes", "Types |T| and tokens |X|, with the printed ones, over BookCorpus (Table 3)", sizes),
         Table("curves", "What the figures over all models show, by layer", curves[columns]),
     ]
-    figures = [make_overlay_figure(name, title, curves, shown) for name, title, shown in _OVERLAYS]
+    lines = curves.assign(model=[name for model in options.names for name in _name_lines(options, model, curves)])
+    figures = [make_overlay_figure(name, title, lines, shown) for name, title, shown in _OVERLAYS]
     return Results(tables, [*judge_parameters(models), *judge_variations(layers, models)], figures)
 
 
@@ -104,10 +107,19 @@ def _join(folder: Any, models: Sequence[str], part: str, table: str) -> pd.DataF
     return ordered
 
 
+def _name_lines(options: NormVarianceOptions, model: str, curves: pd.DataFrame) -> list[str]:
+    """The name of the line that each layer of a model belongs to: encoder and decoder have lines of their own."""
+    names = Run(options.run_folder(model)).findings().layer_names
+    stacks = split_stacks(curves[curves["model"] == model], names, model)
+    return [name for name, rows in stacks.items() for _ in range(len(rows))]
+
+
 def _describe_model(options: NormVarianceOptions, name: str) -> dict[str, Any]:
     """One row of Table 1."""
     findings = Run(options.run_folder(name)).findings()
-    norms = load_part(options.folder, f"{name} post-norm").tables[0].frame["predicted Q"]
+    table = load_part(options.folder, f"{name} post-norm").tables[0].frame
+    closed = table["layer"][table["predicted Q"].notna()].tolist()
+    kind = find_norm_kind(options.input(name).load(), findings.layer_names, closed)
     printed = PRINTED_MODELS.get(name)
     return {
         "model": name,
@@ -115,10 +127,10 @@ def _describe_model(options: NormVarianceOptions, name: str) -> dict[str, Any]:
         "printed layers": printed.layers if printed else math.nan,
         "width": findings.source["width"],
         "printed width": printed.width if printed else math.nan,
-        "parameters": findings.source["parameters"],
+        "parameters": findings.source.get("parameters", math.nan),
         "printed parameters": printed.millions * 1_000_000 if printed else math.nan,
-        "layers that a norm closes": int(norms.notna().sum()),
-        "norm": "post-LN" if norms.notna().all() else "pre-LN",
+        "layers that a norm closes": len(closed),
+        "norm": kind or "not known",
     }
 
 

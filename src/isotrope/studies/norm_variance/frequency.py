@@ -16,6 +16,7 @@ from isotrope.studies.norm_variance.token_types import scan_tokens
 from isotrope.studies.options import iterate_layers
 from isotrope.studies.result import Claim, Table
 from isotrope.studies.runner import Results
+from isotrope.studies.stacks import split_stacks
 from isotrope.studies.verdict import judge_interval
 
 #: |T| and |X| of the paper by the class of the model, whose tokenizer decides them (Table 3).
@@ -52,7 +53,9 @@ def measure_frequency(options: NormVarianceOptions, model: str) -> Results:
         Table("sizes", f"Types |T| and tokens |X|, {model} (Table 3)", count_types(first, findings.source["class"])),
         Table("histogram", f"How many types have log10 n between two tenths, {model}", _count_log_frequencies(first)),
     ]
-    return Results(tables, judge_frequency(frame, model), run_figures(options.run_folder(model), _FIGURES))
+    stacks = split_stacks(frame, findings.layer_names, model)
+    claims = [claim for name, stack in stacks.items() for claim in judge_frequency(stack, name)]
+    return Results(tables, claims, run_figures(options.run_folder(model), _FIGURES))
 
 
 def count_types(n: Any, model_class: str) -> pd.DataFrame:
@@ -86,7 +89,8 @@ def judge_frequency(frame: pd.DataFrame, model: str = "") -> list[Claim]:
         sure = sum(judge_interval(one.low, one.high) == "agrees" for one in toward)
         against = [str(layer) for layer, one in zip(usable["layer"], toward, strict=True) if one.value < 0]
         text = f"log {letter} {word} with frequency in {len(toward) - len(against)} of {len(toward)} layers"
-        text += f", not in {', '.join(against)}" if against else ""
+        some = f", not in {', '.join(against)}" if len(against) < len(toward) else ""
+        text += f"{some if against else ''}; the paper: in all"
         evidence = f"95 % intervals exclude 0 in {sure} of {len(toward)} layers"
         worst = min(toward, key=lambda one: one.value).value * sign
         claims.append(Claim(judge_every(toward), f"{text}.", "Fig. 17", worst, evidence=evidence, model=model))

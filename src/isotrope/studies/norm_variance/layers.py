@@ -23,11 +23,12 @@ from isotrope.studies.norm_variance.intervals import (
     compute_share_intervals,
 )
 from isotrope.studies.norm_variance.options import NormVarianceOptions
-from isotrope.studies.norm_variance.post_norm import find_layer_norms
+from isotrope.studies.norm_variance.post_norm import find_layer_norms, find_norm_kind
 from isotrope.studies.norm_variance.token_types import TRADE_OFF, scan_tokens
 from isotrope.studies.options import iterate_layers
 from isotrope.studies.result import Claim, Table
 from isotrope.studies.runner import Results
+from isotrope.studies.stacks import split_stacks
 from isotrope.studies.verdict import judge_equal, judge_exact, judge_interval
 
 _SHARES = ("mean_share", "within_share", "between_share", "within_of_variance")
@@ -54,7 +55,8 @@ def measure_layers(options: NormVarianceOptions, model: str) -> Results:
     """Figs. 1, 2, 4 to 6, 8 and 18 to 20, and Table 2: the trade-off and the decomposition by layer."""
     findings = scan_tokens(options, model)
     frame = pd.DataFrame([_describe_layer(options, model, layer, by) for layer, by in iterate_layers(findings)])
-    norms = find_layer_norms(options.input(model).load())
+    loaded = options.input(model).load()
+    norms = find_layer_norms(loaded)
     run = RunData(options.run_folder(model))
     middle = run.find_layer(None, "middle")
     printed = "printed values: bert-base-uncased over BookCorpus, layer 6"
@@ -73,8 +75,10 @@ def measure_layers(options: NormVarianceOptions, model: str) -> Results:
         Table("layers", f"Q = M + V_W + V_B by layer over all types, {model}", frame[others]),
         Table("tokens", of_tokens, list_tokens(run)),
     ]
-    post_norm = len(norms) == len(frame)
-    claims = [*judge_decomposition(frame, model), *judge_trade_off(frame, model, post_norm=post_norm)]
+    kind, claims = find_norm_kind(loaded, findings.layer_names, norms), list[Claim]()
+    for name, stack in split_stacks(frame, findings.layer_names, model).items():
+        claims += judge_decomposition(stack, name)
+        claims += judge_trade_off(stack, name, post_norm=None if kind is None else kind == "post-LN")
     return Results(tables, claims, run_figures(options.run_folder(model), _FIGURES))
 
 
@@ -164,13 +168,19 @@ def judge_decomposition(frame: pd.DataFrame, model: str = "") -> list[Claim]:
     return claims
 
 
-def judge_trade_off(frame: pd.DataFrame, model: str = "", *, post_norm: bool) -> list[Claim]:
-    """Judge slope and R² of V on M in the best layer, and where the C.V. of Q is least, by their intervals (Fig. 4)."""
+def judge_trade_off(frame: pd.DataFrame, model: str = "", *, post_norm: bool | None) -> list[Claim]:
+    """Judge slope and R² of V on M in the best layer, and where the C.V. of Q is least, by their intervals (Fig. 4).
+
+    post_norm: whether layers end with a norm; None where the model does not show it, and the paper's values for
+    neither kind are compared.
+    """
     usable = frame[frame["variance_on_mean_r2"].notna()]  # where types do not vary there is no R²
     if not len(usable):
         return [Claim("note", "too few frequent token types for a trade-off of V with M.", "Fig. 4", model=model)]
     kind = "post-LN (BERT, RoBERTa)" if post_norm else "pre-LN (GPT-2)"
     claims = []
+    if post_norm is None:
+        return _judge_least_variation(usable, model)
     expected = _POST if post_norm else _PRE
     for name, word, value in zip(TRADE_OFF[1:], ("lowest slope", "highest R²"), expected, strict=True):
         order = usable[name] if word.startswith("lowest") else -usable[name]

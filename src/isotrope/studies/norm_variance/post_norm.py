@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -68,7 +68,9 @@ def find_layer_norms(loaded: Loaded) -> dict[Layer, LayerNorm]:
     import torch
 
     outputs: list[tuple[Any, Any]] = []
-    norms = [m for m in loaded.model.modules() if "norm" in type(m).__name__.lower() and hasattr(m, "weight")]
+    norms = _list_norms(loaded)
+    if not norms:
+        return {}
     hooks = [m.register_forward_hook(lambda module, _, out: outputs.append((module, out))) for m in norms]
     try:
         ids, mask = pad_texts(encode(loaded, [Text(0, _PROBE)], 64), loaded.pad)
@@ -82,6 +84,28 @@ def find_layer_norms(loaded: Loaded) -> dict[Layer, LayerNorm]:
             if isinstance(out, torch.Tensor) and out.shape == state.shape and torch.equal(out, state):
                 found[layer] = _describe_norm(module)
     return found
+
+
+def find_norm_kind(loaded: Loaded, names: Mapping[str, str], closed: Iterable[Layer]) -> str | None:
+    """Say whether blocks end with a norm, "post-LN", or not, "pre-LN"; None where a model does not show it.
+
+    The input of a stack is no block: BERT's comes out of a norm, and Marian's does not.
+
+    Args:
+        loaded: the model.
+        names: the names of layers by their number as text.
+        closed: the layers whose rows are a norm's output.
+    """
+    if not _list_norms(loaded):
+        return None
+    blocks = [number for number, name in names.items() if name.rpartition(".")[2] != "0"]
+    return "post-LN" if blocks and set(map(str, closed)).issuperset(blocks) else "pre-LN"
+
+
+def _list_norms(loaded: Loaded) -> list[Any]:
+    """The norms among the modules of a model; none for an ONNX file, whose nodes are no modules."""
+    modules = loaded.model.modules() if hasattr(loaded.model, "modules") else ()
+    return [m for m in modules if "norm" in type(m).__name__.lower() and hasattr(m, "weight")]
 
 
 def _describe_norm(module: Any) -> LayerNorm:
@@ -176,7 +200,7 @@ def judge_post_norm(frame: pd.DataFrame, exponent: Estimate, model: str = "") ->
     covered = frame[frame["predicted Q"].notna() & frame["mean Q"].notna()]
     where = "Appendix I"
     if not len(covered):
-        text = "no layer's rows come out of a norm, so that the post-LN argument does not apply."
+        text = "no layer is known whose rows come out of a norm, so that the post-LN argument does not apply."
         return [Claim("note", text, where, model=model)]
     ends = covered[["mean Q", "mean Q low", "mean Q high"]].div(covered["predicted Q"], axis=0)
     ratios = [Estimate(*row) for row in ends.to_numpy().tolist()]

@@ -108,7 +108,8 @@ def judge_words(frame: pd.DataFrame, model: str = "") -> list[Claim]:
     away = [one if one.value > 0 else -one for one in (first, last)]
     nearer = compute_difference(*away)
     text = (
-        f"that ratio is {several.iloc[-1]['Q_ratio']:.2f} in the last layer; the paper: nearer to 1 than in the first."
+        f"words of two tokens have {several.iloc[-1]['Q_ratio']:.2f} times the Q of words of one in the last layer; "
+        "the paper: nearer to 1 than in the first."
     )
     evidence = f"change of |log ratio|: {nearer.evidence}" if nearer.evidence else ""
     outcome = judge_interval(nearer.low, nearer.high)

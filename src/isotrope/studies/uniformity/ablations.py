@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from isotrope.compute.p_values import holm
 from isotrope.errors import InputError
-from isotrope.evaluation.significance import holm
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.sources.text.encoder import Encoder
 from isotrope.studies.finetuning_plan import FineTuning
@@ -105,9 +105,10 @@ def time_svd(options: StudyOptions, model: str) -> Results:
     batch = encode(loaded.tokenizer, texts, 128, loaded.pad, loaded.device).batch(range(len(texts)))
     layer = nn.SoftDecay(_ALPHA)
     with torch.inference_mode():
-        hidden = loaded.model(**batch).last_hidden_state.float()
+        network = _find_encoder(loaded)
+        hidden = network(**batch).last_hidden_state.float()
         steps: dict[str, Callable[[], Any]] = {
-            "forward pass": lambda: loaded.model(**batch),
+            "forward pass": lambda: network(**batch),
             "SVD": lambda: torch.linalg.svd(hidden, full_matrices=False),
             "SoftDecay layer": lambda: layer(hidden, batch["attention_mask"]),
         }
@@ -167,6 +168,11 @@ def score_positions(options: StudyOptions, model: str, plan: FineTuning) -> Resu
     return Results([Table("positions", title, frame)], [Claim("note", text, "Section 1, PoWER-BERT")])
 
 
+def _find_encoder(loaded: Loaded) -> Any:
+    """The network that reads the text: of an encoder-decoder, the encoder."""
+    return loaded.model.get_encoder() if loaded.encoder_decoder else loaded.model
+
+
 def _read_states(loaded: Loaded, rows: TaskRows, max_length: int) -> dict[str, Any]:
     """Read the last hidden states of each text at some positions, (n, d) each."""
     import torch
@@ -174,11 +180,12 @@ def _read_states(loaded: Loaded, rows: TaskRows, max_length: int) -> dict[str, A
     from isotrope.finetuning.loop import encode
 
     encoded = encode(loaded.tokenizer, rows.texts, max_length, loaded.pad, loaded.device)
+    network = _find_encoder(loaded)
     found: dict[str, list[Any]] = {}
     for start in range(0, len(rows), _TIMED):
         batch = encoded.batch(range(start, min(start + _TIMED, len(rows))))
         with torch.inference_mode():
-            states = loaded.model(**batch).last_hidden_state.float().cpu()
+            states = network(**batch).last_hidden_state.float().cpu()
         mask = batch["attention_mask"].cpu()
         end, each = mask.sum(1) - 1, torch.arange(len(mask))
         positions = {"first": 0 * end, "second": (0 * end + 1).minimum(end), "middle": end // 2, "last": end}

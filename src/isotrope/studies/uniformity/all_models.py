@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from isotrope.compute.p_values import holm
 from isotrope.drawing.style import BLUE, GREY, ORANGE, PAGE_WIDTH
-from isotrope.evaluation.significance import holm
 from isotrope.evaluation.sts import MEAN
 from isotrope.evaluation.treatments import RAW
 from isotrope.studies.figures import make_figure

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from isotrope.compute.p_values import holm
 from isotrope.errors import InputError
-from isotrope.evaluation.significance import holm
 from isotrope.finetuning.seeds import compare_seeds
 from isotrope.sources.corpora.corpus import open_corpus
 from isotrope.studies.options import StudyOptions

@@ -13,6 +13,7 @@ from isotrope.studies.figures import run_figures
 from isotrope.studies.options import StudyOptions, iterate_layers
 from isotrope.studies.result import Claim, Table, depth_correlation, rank_correlation
 from isotrope.studies.runner import Results
+from isotrope.studies.stacks import split_stacks
 from isotrope.studies.uniformity.published import find_median
 from isotrope.studies.verdict import LEVEL, depth_interval, format_interval, judge_interval
 
@@ -61,7 +62,9 @@ def measure_layers(options: StudyOptions, model: str) -> Results:
     if "sequence_cdf" in findings.tables:
         title = f"CDF of singular values of sequences, each divided by its largest, by layer, {model}"
         tables.append(Table("cdf", title, findings.tables["sequence_cdf"], shown=False))
-    claims = [*judge_depth(model, frame), *judge_last_layer(model, frame), *judge_skewness(model, frame)]
+    claims = list[Claim]()
+    for name, stack in split_stacks(frame, findings.layer_names, model).items():
+        claims += [*judge_depth(name, stack), *judge_last_layer(name, stack), *judge_skewness(name, stack)]
     return Results(tables, claims, run_figures(options.run_folder(model), _RUN_FIGURES))
 
 
@@ -72,6 +75,8 @@ def _interval(frame: pd.DataFrame, name: str) -> tuple[Any, Any, Any]:
 
 def judge_depth(model: str, frame: pd.DataFrame) -> list[Claim]:
     """Whether skewness and uniformity rise with depth, and the median singular value falls (Fig. 2).
+
+    Both must say so: the rank correlation with depth, and the last layer less the first.
 
     Args:
         model: its name.
@@ -88,22 +93,27 @@ def judge_depth(model: str, frame: pd.DataFrame) -> list[Claim]:
             f"{name} of {model} goes from {values.iloc[0]:.3f} to {values.iloc[-1]:.3f}, rank correlation with depth "
             f"{rho:.2f}; the paper: it {'rises' if sign > 0 else 'falls'} in BERT."
         )
-        outcome = judge_interval(*sorted(sign * end for end in ends))
-        claims.append(Claim(outcome, text, "Fig. 2", rho, float(sign), format_interval(*ends), model))
+        change = _subtract(values, low, high, last=-1, first=0)
+        both = {judge_interval(*sorted(sign * end for end in interval)) for interval in (ends, change)}
+        outcome = both.pop() if len(both) == 1 else "undecided"
+        evidence = f"correlation: {format_interval(*ends)}; last layer less first: {format_interval(*change)}"
+        claims.append(Claim(outcome, text, "Fig. 2", rho, float(sign), evidence, model))
     return claims
 
 
-def judge_last_layer(model: str, frame: pd.DataFrame) -> list[Claim]:
-    """Whether the last layer has a larger median singular value than the one before it (Section 3.2, Fig. 1).
+def _subtract(values: Any, low: Any, high: Any, *, last: int, first: int) -> tuple[float, float]:
+    """The interval of one layer's value less another's, their errors taken as independent, which makes it too wide."""
+    change = float(values.iloc[last] - values.iloc[first])
+    deviation = float(np.hypot(*(high - low).iloc[[first, last]])) / 2
+    return change - deviation, change + deviation
 
-    The errors of the two medians are taken as independent, which makes the interval of their difference too wide.
-    """
+
+def judge_last_layer(model: str, frame: pd.DataFrame) -> list[Claim]:
+    """Whether the last layer has a larger median singular value than the one before it (Section 3.2, Fig. 1)."""
     values, low, high = _interval(frame, "sequence_spectral_median")
     if len(values) < 2 or values.tail(2).isna().any():
         return []
-    change = float(values.iloc[-1] - values.iloc[-2])
-    deviation = float(np.hypot(*(high - low).tail(2))) / 2
-    ends = change - deviation, change + deviation
+    change, ends = float(values.iloc[-1] - values.iloc[-2]), _subtract(values, low, high, last=-1, first=-2)
     text = (
         f"the median singular value of {model} changes by {change:+.3f} from the last layer but one to the last; the "
         "paper: the curve of the last layer is less steep, as labels guide it."

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from isotrope.compute.arrays import to_unit_rows
+from isotrope.compute.p_values import holm
 from isotrope.drawing.style import COLUMN_WIDTH, GREY, ORANGE, SKY
 from isotrope.evaluation.metrics import Mean
 from isotrope.evaluation.pairs import PairSet, read_sets
-from isotrope.evaluation.significance import PairedComparison, compare, holm
+from isotrope.evaluation.significance import PairedComparison, compare
 from isotrope.evaluation.treatments import OWN, RAW, parse_treatments
 from isotrope.measures import get
 from isotrope.measures.lsds import compute_discrepancies

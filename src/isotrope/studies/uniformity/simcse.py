@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from isotrope.compute.p_values import holm
 from isotrope.errors import InputError, MissingExtra
 from isotrope.evaluation.metrics import Correlation
 from isotrope.evaluation.pairs import PairSet, read_sets
-from isotrope.evaluation.significance import holm
 from isotrope.evaluation.sts import MEAN, cosines
 from isotrope.finetuning.seeds import compare_seeds, compute_spread
 from isotrope.finetuning.settings import Training

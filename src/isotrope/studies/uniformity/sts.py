@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from isotrope.compute.p_values import holm
 from isotrope.drawing.style import COLOURS, PAGE_WIDTH, SMALL_FONT_SIZE
 from isotrope.errors import InputError
 from isotrope.evaluation.metrics import Correlation
 from isotrope.evaluation.pairs import read_sets
-from isotrope.evaluation.significance import Difference, compare, holm
+from isotrope.evaluation.significance import Difference, compare
 from isotrope.evaluation.sts import LAYERS, MEAN, cosines, evaluate_sts
 from isotrope.evaluation.treatments import RAW
 from isotrope.sources.text.encoder import Encoder
@@ -22,6 +23,7 @@ from isotrope.studies.figures import make_figure
 from isotrope.studies.options import StudyOptions
 from isotrope.studies.result import Claim, Table
 from isotrope.studies.runner import Results
+from isotrope.studies.transformer_block import find_blocks
 from isotrope.studies.uniformity.published import BEST, FIXED, WHITENING, find_sts_score, name_fit_text, name_row
 from isotrope.studies.verdict import format_p, judge_all, judge_test
 
@@ -55,7 +57,17 @@ def list_sets(options: StudyOptions) -> list[str] | None:
 
 def make_encoder(options: StudyOptions, model: str) -> Encoder:
     """The sentence vectors of the paper: the mean over tokens of the first and the last layer."""
-    return Encoder(options.input(model, layers=LAYERS["paper"], pooling="mean"))
+    layers = find_encoder_layers(options, model) or LAYERS["paper"]
+    return Encoder(options.input(model, layers=layers, pooling="mean"))
+
+
+def find_encoder_layers(options: StudyOptions, model: str) -> str | None:
+    """The first and the last layer of the encoder of an encoder-decoder; None for a model of one stack.
+
+    The last layer of the whole model is the decoder's, whose rows no mean joins with the encoder's.
+    """
+    loaded = options.input(model).load()
+    return f"1,{len(find_blocks(loaded.model.get_encoder())[1])}" if loaded.encoder_decoder else None
 
 
 def _list_repairs(options: StudyOptions, wide: bool) -> list[str]:
@@ -83,6 +95,7 @@ def score_sts(
         data=options.data_root,
         sets=list_sets(options),
         protocol=protocol,
+        layers=find_encoder_layers(options, model) if protocol == "paper" else None,
         seed=options.seed,
         device=options.device,
         batch_size=options.batch_size,
@@ -102,7 +115,7 @@ def score_sts(
     notes = []
     if not options.quick:
         try:
-            more = evaluate(pooling="sbert-wk").to_frame().assign(repair="sbert-wk")
+            more = evaluate(pooling="sbert-wk", layers=None).to_frame().assign(repair="sbert-wk")
             scores = pd.concat([scores, more], ignore_index=True)
         except InputError as error:
             notes.append(Claim("note", f"there is no row of SBERT-WK for {model}: {error}", "Table 1", model=model))

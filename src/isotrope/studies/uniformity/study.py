@@ -11,6 +11,7 @@ from isotrope.errors import InputError
 from isotrope.evaluation.pairs import PROTOCOLS
 from isotrope.finetuning.settings import Training
 from isotrope.sources.corpora.corpus import open_corpus
+from isotrope.sources.models.onnx import check_has_weights, is_graph
 from isotrope.studies.finetuning_plan import FineTuning
 from isotrope.studies.options import StudyOptions
 from isotrope.studies.result import Claim, Study
@@ -122,7 +123,7 @@ def _list_experiments(
         "rank": partial(measure_rank, measures=",".join(BY_LAYER)),
         "parts off": measure_without_parts,
         "cls": tabulate_cls_uniformity,
-        "svd time": time_svd,
+        "svd time": _explain_refusal(time_svd, "footnote 2"),
         "generation": compare_generation,
     }
     if options.data_root is not None:
@@ -131,14 +132,36 @@ def _list_experiments(
         experiments |= {"repaired": measure_repairs, "sentence spectra": measure_sentence_spectra}
         experiments["other blocks"] = score_other_blocks
         for method, source in contrastive.items():
-            experiments[method] = partial(simcse.score_simcse, method=method, seeds=seeds, source=source)
+            run = partial(simcse.score_simcse, method=method, seeds=seeds, source=source)
+            experiments[method] = _explain_refusal(run, "Table 5")
     if plan.data:
-        experiments["positions"] = partial(score_positions, plan=plan)
-        experiments["glue"] = partial(training.compare_methods, plan=plan, seeds=seeds)
-        experiments["glue sizes"] = partial(training.compare_sizes, plan=plan, seeds=seeds)
+        how: dict[str, Any] = {"plan": plan, "seeds": seeds}
+        experiments["positions"] = _explain_refusal(partial(score_positions, plan=plan), "Section 1, PoWER-BERT")
+        experiments["glue"] = _explain_refusal(partial(training.compare_methods, **how), "Table 2")
+        experiments["glue sizes"] = _explain_refusal(partial(training.compare_sizes, **how), "Fig. 8")
         if not options.quick:
-            experiments["glue blocks"] = partial(training.compare_blocks, plan=plan, seeds=seeds)
+            experiments["glue blocks"] = _explain_refusal(partial(training.compare_blocks, **how), "footnote 3")
     return experiments
+
+
+def _explain_refusal(run: Callable[..., Results], where: str) -> Callable[..., Results]:
+    """Make a note of it where an experiment runs or trains a network and a model has none, such as an ONNX file.
+
+    One model of several must not end a study.
+
+    Args:
+        run: the experiment, a function of the options and a model.
+        where: the part of the paper that stays open.
+    """
+
+    def run_or_explain(options: StudyOptions, model: str) -> Results:
+        try:
+            check_has_weights(options.path(model), "this experiment")
+            return run(options, model)
+        except InputError as error:
+            return Results.note(f"{model} is left out here: {error}", where)
+
+    return run_or_explain
 
 
 def _check_text(text: str | Path | Sequence[str] | None) -> None:
@@ -158,4 +181,5 @@ def _announce(options: StudyOptions, plan: FineTuning, seeds: int) -> None:
     """Say how long reading, measuring and fine-tuning will take."""
     options.announce(",".join(BY_LAYER), 5.0)  # once whole, and with parts disabled
     times = training.count_runs(options) * (1 if options.quick else seeds) + 2
-    plan.announce(lambda model: options.input(model).load(), dict.fromkeys(options.names, times))
+    trained = [model for model in options.names if not is_graph(options.path(model))]
+    plan.announce(lambda model: options.input(model).load(), dict.fromkeys(trained, times))

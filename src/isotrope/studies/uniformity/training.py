@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from isotrope.compute.p_values import holm
 from isotrope.drawing.style import COLOURS, PAGE_WIDTH
 from isotrope.errors import InputError
-from isotrope.evaluation.significance import holm
 from isotrope.finetuning.seeds import compute_spread
 from isotrope.finetuning.settings import ALPHAS, BASE, METHODS
 from isotrope.studies.figures import make_figure

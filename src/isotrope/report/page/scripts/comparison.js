@@ -26,6 +26,26 @@ function changesSection() {
   return section("changes", "What changed", lead, ...alignmentNotes(named), h("div", { class: "controls" }, check("Only what lies beyond its interval", false, (on) => { only = on; table.update(); })), table);
 }
 
+// Whether the rows of two runs differ, by two-sample tests: what was compared, and one line for each result.
+const SHIFT_NAMES = { mean_shift: "Mean", covariance: "Covariance", neighbourhoods: "Neighbourhoods", neighbour_overlap: "Neighbours that stayed", row_cosine: "Cosine of old and new" };
+function shiftSection() {
+  if (!COMPARES || !DATA.shifts.length) return null;
+  const parts = DATA.shifts.flatMap((shift) => {
+    const layer = RUNS[0].layers.find((x) => x.label === shift.layer) || { name: shift.layer };
+    const where = [RUNS.length > 2 ? RUNS[shift.run].name : "", VECTORS ? "" : `layer ${layer.name}`].filter(Boolean).join(", ");
+    const head = h("p", { class: "note" }, where ? `${where}: ${shift.words}` : shift.words);
+    if (!shift.results.length) return [head];
+    const cell = (value) => h("td", { class: "number", "data-value": exact(value) }, value === null ? "" : shown(value));
+    const rows = shift.results.map((r) => h("tr", { "data-test": r.test },
+      h("th", { scope: "row" }, SHIFT_NAMES[r.test]), h("td", { class: r.significant ? "words beyond" : "words" }, r.text),
+      cell(r.effect), h("td", { class: "number" }, `${shown(r.low)} to ${shown(r.high)}`), cell(r.p), cell(r.corrected)));
+    const titles = [["", false], ["In words", false], ["Effect", true], ["95 % interval", true], ["p", true], ["Corrected p", true]];
+    return [head, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Two-sample tests ${where}`.trim() }, h("table", {},
+      h("thead", {}, h("tr", {}, titles.map(([title, number]) => h("th", { scope: "col", class: number ? "number" : null }, title)))), h("tbody", {}, rows)))];
+  });
+  return section("shift", "Did the rows shift?", "Permutation tests of sampled rows. With many rows even a tiny difference is significant; the effect says whether it matters.", ...parts);
+}
+
 // How layers were paired where that is not plain, and which have no partner.
 function alignmentNotes(named) {
   return DATA.alignments.flatMap((a, i) => {

@@ -40,7 +40,7 @@ function navigate(sections) {
 }
 
 startTheme();
-const sections = [layersSection(), changesSection(), layerSection(), COMPARES ? null : tokensSection(), acrossSection(), quantizedSection(), adviceSection(), provenanceSection()].filter(Boolean);
+const sections = [layersSection(), shiftSection(), changesSection(), COMPARES ? null : rowsSection(), layerSection(), COMPARES ? null : tokensSection(), acrossSection(), quantizedSection(), adviceSection(), provenanceSection()].filter(Boolean);
 document.getElementById("sections").append(...sections);
 navigate(sections);
 document.documentElement.dataset.ready = "true";

@@ -50,6 +50,18 @@ class FaissVectors(Store):
         note = {} if self.exact else {"note": _APPROXIMATION}
         return {"index": self.kind, "metric": self.metric} | note
 
+    @property
+    def column_names(self) -> list[str]:
+        return ["id"]
+
+    def read_column(self, name: str, size: int) -> Iterator[list[Any]]:
+        """The ids; where they are the rows' numbers, these."""
+        with name_store_in_errors(self.address):
+            ids = _open(self.address.place).ids
+        for low in range(0, self.block.rows, size):
+            part = range(low, min(low + size, self.block.rows))
+            yield list(part) if ids is None else ids[part.start : part.stop].tolist()
+
     def records(self, size: int) -> Records:
         """Ids (m,), and vectors; where the ids are the rows' numbers, None."""
         return _records(self.address, self.block.rows, 0, size)

@@ -73,6 +73,14 @@ class LanceColumn(Store):
 
     table: _LanceTable
     column: str
+    others: tuple[str, ...]
+
+    @property
+    def column_names(self) -> list[str]:
+        return list(self.others)
+
+    def read_column(self, name: str, size: int) -> Iterator[list[Any]]:
+        return (batch.column(name).to_pylist() for _, batch in self.table.batches([name], 0, size))
 
     @property
     def details(self) -> dict[str, Any]:
@@ -178,7 +186,8 @@ def open_lancedb(address: Address, column: str | None, group_by: str | None) -> 
         partial(found.batches, [column]) if group_by is None else partial(found.batches_with_labels, [column, group_by])
     )
     block = column_block(str(address), schema, rows, column, group_by, batches)
-    return LanceColumn(address, block, left_out, found, column)
+    others = tuple(name for name in schema.names if name != column)
+    return LanceColumn(address, block, left_out, found, column, others)
 
 
 def _is_new(address: Address) -> bool:

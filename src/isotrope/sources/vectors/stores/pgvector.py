@@ -125,6 +125,13 @@ class PgColumn(Store):
             "state": self.state,
         }
 
+    @property
+    def column_names(self) -> list[str]:
+        return [name for name, kind in self.column.relation.columns.items() if kind not in DTYPES]
+
+    def read_column(self, name: str, size: int) -> Iterator[list[Any]]:
+        return ([value for _, value in rows] for rows in self.column.read((name,), 0, size))
+
     def records(self, size: int) -> Records:
         """Where each row lies and which version of it was read, (m,), and vectors."""
         for rows, vectors in self.column.read_vectors(("ctid", "xmin"), 0, size):

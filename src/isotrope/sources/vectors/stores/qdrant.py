@@ -36,6 +36,9 @@ _NORMALISED = (
     "The vectors have length 1: Qdrant normalises them for the distance Cosine, and their own lengths are lost."
 )
 
+#: What the ids of points are called, beside the keys of their payloads.
+_ID = "id"
+
 #: Clients of folders that are open, with how many use each: a folder can be opened once only.
 _OPEN: dict[str, tuple[Any, int]] = {}
 
@@ -57,8 +60,11 @@ class _QdrantPoints:
             labels = None if group_by is None else Groups.of(_label(point.payload, group_by) for point in points)
             yield self.matrix(points), labels
 
-    def pages(self, payload: bool | list[str], start: int, size: int) -> Iterator[list[Any]]:
+    def pages(
+        self, payload: bool | list[str], start: int, size: int, *, with_vectors: bool = True
+    ) -> Iterator[list[Any]]:
         """Points from number `start` on, at most `size` at a time; those before are passed over without vectors."""
+        wanted = ([self.vector] if self.vector else True) if with_vectors else False
         with name_store_in_errors(self.address), _client(self.address) as client:
             place, row = None, 0
             while row < start:
@@ -71,7 +77,7 @@ class _QdrantPoints:
             while row == 0 or place is not None:
                 points, place = client.scroll(
                     self.collection, _having(self.vector), min(size, _page(self.width)), offset=place,
-                    with_payload=payload, with_vectors=[self.vector] if self.vector else True,
+                    with_payload=payload, with_vectors=wanted,
                 )  # fmt: skip
                 row += len(points)
                 if points:
@@ -96,6 +102,16 @@ class QdrantVectors(Store):
     def details(self) -> dict[str, Any]:
         named = {"collection": self.points.collection, "vector": self.points.vector or None, "distance": self.distance}
         return named | ({"note": _NORMALISED} if _is_normalised(self.address, self.distance) else {})
+
+    @property
+    def column_names(self) -> list[str]:
+        """The id, and the keys of the first points' payloads."""
+        first = next(self.points.pages(True, 0, _PAGE, with_vectors=False), [])
+        return list(dict.fromkeys([_ID, *(key for point in first for key in _list_keys(point.payload))]))
+
+    def read_column(self, name: str, size: int) -> Iterator[list[Any]]:
+        for points in self.points.pages(name != _ID and [name], 0, size, with_vectors=False):
+            yield [point.id if name == _ID else _find_value(point.payload, name) for point in points]
 
     def records(self, size: int) -> Records:
         """Points with their ids and payloads."""
@@ -210,11 +226,25 @@ def _having(vector: str) -> Any:
     return models.Filter(must=[models.HasVectorCondition(has_vector=vector)])
 
 
-def _label(payload: Any, key: str) -> str:
-    """The value of a key such as "author.name" as text, "null" where there is none."""
+def _list_keys(payload: Any) -> list[str]:
+    """The keys of a payload, such as "author.name" where values are payloads themselves."""
+    found: list[str] = []
+    for key, value in (payload or {}).items():
+        found += [f"{key}.{below}" for below in _list_keys(value)] if isinstance(value, dict) else [key]
+    return found
+
+
+def _find_value(payload: Any, key: str) -> Any:
+    """The value of a key such as "author.name", None where there is none."""
     value = payload
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _label(payload: Any, key: str) -> str:
+    """The value of a key as text, "null" where there is none."""
+    value = _find_value(payload, key)
     if isinstance(value, (list, dict)):
         raise InputError(f"the payload {key!r} holds a {type(value).__name__}, expected one value; name another key.")
     return "null" if value is None else str(value)

@@ -61,6 +61,15 @@ class Store(ABC):
     def records(self, size: int) -> Records:
         """All rows in the order of the block, at most `size` at a time, with what is written back beside them."""
 
+    @property
+    @abstractmethod
+    def column_names(self) -> list[str]:
+        """What a row can be named by, besides its number."""
+
+    @abstractmethod
+    def read_column(self, name: str, size: int) -> Iterator[list[Any]]:
+        """The values of one of these columns in the order of the block, at most `size` at a time."""
+
     @abstractmethod
     def target(self, address: Address, column: str | None, width: int) -> Target:
         """The new place for repaired vectors of these rows; refused where it is there already."""

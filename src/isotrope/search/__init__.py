@@ -1,0 +1,1 @@
+"""For people who search with vectors: calibrated cut-offs and the fidelity of an index."""
