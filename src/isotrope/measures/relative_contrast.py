@@ -32,7 +32,7 @@ def _compute_null(n: int, d: int) -> float:
     formula="median over rows of mean_j (1 − cos(x_i, x_j)) / min_j (1 − cos(x_i, x_j)), over distinct directions",
     paper="He, Kumar and Chang 2012 (relative contrast); Beyer et al. 1999",
     blind=f"Rows far from the median. It grows with n, and its interval is about the value at this n. {DISTINCT}",
-    wrong="The mean distance over the median of nearest distances (vecscope 0.2): 1 to 10 % lower on real vectors.",
+    wrong="The mean distance over the median of nearest distances (vecscope 0.2): within 1 % of this on real vectors.",
     **SHARED | {"range": (1.0, math.inf)},
 )
 def relative_contrast(p: Points) -> float:
