@@ -106,6 +106,15 @@ def judge_most(outcomes: Sequence[Outcome]) -> Outcome:
     return next((one for one in decided if 2 * outcomes.count(one) > len(outcomes)), "undecided")
 
 
+def judge_together(outcomes: Sequence[Outcome]) -> Outcome:
+    """Judge a claim by several numbers that describe the same thing: only if all give the same outcome is it decided.
+
+    >>> judge_together(["agrees", "agrees"]), judge_together(["agrees", "contradicts"])
+    ('agrees', 'undecided')
+    """
+    return outcomes[0] if len(set(outcomes)) == 1 else "undecided"
+
+
 def widen_factor(count: int) -> float:
     """The factor by which 95 % intervals are widened so that so many of them hold at once (Bonferroni).
 

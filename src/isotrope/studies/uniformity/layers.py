@@ -15,7 +15,7 @@ from isotrope.studies.result import Claim, Table, depth_correlation, rank_correl
 from isotrope.studies.runner import Results
 from isotrope.studies.stacks import split_stacks
 from isotrope.studies.uniformity.published import find_median
-from isotrope.studies.verdict import LEVEL, depth_interval, format_interval, judge_interval
+from isotrope.studies.verdict import LEVEL, depth_interval, format_interval, judge_interval, judge_together
 
 BY_LAYER = (
     "sequence_spectral_skewness",
@@ -94,8 +94,7 @@ def judge_depth(model: str, frame: pd.DataFrame) -> list[Claim]:
             f"{rho:.2f}; the paper: it {'rises' if sign > 0 else 'falls'} in BERT."
         )
         change = _subtract(values, low, high, last=-1, first=0)
-        both = {judge_interval(*sorted(sign * end for end in interval)) for interval in (ends, change)}
-        outcome = both.pop() if len(both) == 1 else "undecided"
+        outcome = judge_together([judge_interval(*sorted(sign * end for end in each)) for each in (ends, change)])
         evidence = f"correlation: {format_interval(*ends)}; last layer less first: {format_interval(*change)}"
         claims.append(Claim(outcome, text, "Fig. 2", rho, float(sign), evidence, model))
     return claims
