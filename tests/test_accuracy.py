@@ -112,6 +112,8 @@ def of_moments(x: Any) -> dict[str, float]:
         "vanished_dimensions": (relative < 0.05).sum(),
         "kept_dimensions": (relative >= 0.05).sum(),
         "isoscore": (eigenvalues.sum() ** 2 / (eigenvalues**2).sum() - 1) / (d - 1),
+        "participation_ratio": eigenvalues.sum() ** 2 / (eigenvalues**2).sum(),
+        "norm_variation": stats.variation(np.linalg.norm(x, axis=1)),
         "effective_rank": exp_entropy(sigma),
         "effective_rank_eigenvalues": exp_entropy(eigenvalues),
         "eee": np.trapezoid(above) / (0.5 * p * eigenvalues.sum()),

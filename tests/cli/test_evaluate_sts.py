@@ -132,7 +132,7 @@ def test_what_is_undefined_or_left_out_is_said(isotrope: Command, bert: Path, se
         (["--data", "nowhere"], "there is no folder 'nowhere'"),
         (["--protocol", "simcse"], "say paper or concatenated"),
         (["--repair", "softdekay"], "did you mean 'softdecay'"),
-        (["--repair", "narrow"], "is for rows of width 5, the model gives rows of width 16"),
+        (["--repair", "narrow"], "is for rows of width 5, the rows here are of width 16"),
         (["--repair", "./nowhere"], "no folder './nowhere' with a saved repair"),
         (["--repair", "whitening", "--fit-text", "short.txt"], "whitening cannot be fitted on short.txt"),
         (["--fit-text", "nowhere.txt"], "there is no file 'nowhere.txt'"),

@@ -205,7 +205,7 @@ def test_pairs_left_out_are_counted(bert: Path, sets: Path) -> None:
 def test_bad_input(bert: Path, sets: Path, tmp_path: Path) -> None:
     Centering().fit(np.random.default_rng(0).normal(size=(9, 5))).save(tmp_path / "narrow")
     (tmp_path / "short.txt").write_text("\n".join(texts(10)))
-    with pytest.raises(InputError, match="narrow is for rows of width 5, the model gives rows of width 16"):
+    with pytest.raises(InputError, match="narrow is for rows of width 5, the rows here are of width 16"):
         evaluate_sts(model=bert, data=sets, repairs=[tmp_path / "narrow"])
     with pytest.raises(InputError, match=r"whitening cannot be fitted on .*short\.txt: got 10 rows of width 16"):
         evaluate_sts(model=bert, data=sets, repairs=["whitening"], fit_text=tmp_path / "short.txt")

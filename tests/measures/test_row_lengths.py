@@ -22,7 +22,7 @@ from isotrope.errors import Undefined
 from isotrope.measures import MEASURES, Measure, get
 from isotrope.quantization.cells import Cells
 from isotrope.sources.batch import Rows
-from isotrope.statistics import Image, Moments, prepare_rows
+from isotrope.statistics import Image, Moments, Points, QueriedPoints, TextLengths, prepare_rows
 from test_accuracy import of_moments, of_sequences, of_tokens
 from testkit.statistics_by_need import STATISTICS
 
@@ -148,6 +148,11 @@ def statistic(need: str, rows: np.ndarray, kind: str = "numpy", splits: int = 1)
     about = known(COUNT)
     if need == "image":
         return Image.of(ROWS_TO[kind](rows), ROWS_TO[kind](rows[:, ::-1].copy()))
+    if need == "queries":
+        return QueriedPoints.of(ROWS_TO[kind](rows), ROWS_TO[kind](rows[:, ::-1].copy()))
+    if need == "texts":
+        points = Points.of(prepare_rows(ROWS_TO[kind](rows)))
+        return TextLengths.of(points, {int(row): 3 + int(row) % 11 for row in points.sequence})
     edges = np.linspace(0, COUNT // LENGTH, splits + 1).astype(int) * LENGTH
     parts = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
     made = STATISTICS["sample" if need == "cells" else need]

@@ -139,10 +139,11 @@ def gaussian(
     def truth() -> dict[str, float]:
         drift = factor.mean * mean
         covariance = factor.mean_square * (root.T @ root + np.outer(mean, mean)) - np.outer(drift, drift)
-        unit = np.zeros(d)
-        if mean.any():
-            many = mean + np.random.default_rng(0).standard_normal((500_000, d)) @ root
-            unit = (many / np.linalg.norm(many, axis=1, keepdims=True)).mean(axis=0)
+        many = mean + np.random.default_rng(0).standard_normal((500_000, d)) @ root
+        lengths = np.linalg.norm(many, axis=1)
+        unit = (many / lengths[:, None]).mean(axis=0) if mean.any() else np.zeros(d)
+        length = factor.mean * float(lengths.mean())
+        spread = factor.mean_square * float(np.mean(lengths**2)) - length**2
         endless = Moments(
             n=ENDLESS,
             mean=drift,
@@ -150,6 +151,7 @@ def gaussian(
             unit_mean=unit,
             unit_scatter=(ENDLESS - 1) * (1 - float(unit @ unit)),
             energy=ENDLESS * float(covariance.trace() + drift @ drift),
+            norms=NormMoments(length, ENDLESS * spread),
         )
         return {m.name: m(endless) for m in ESTIMATES["moments"]}
 

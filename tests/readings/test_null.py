@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,16 @@ from isotrope.readings.null import (
     draw_isotropic_tokens,
 )
 from isotrope.sources.batch import Rows
-from isotrope.statistics import Moments, Points, SequenceSpectra, SequenceStatistics, TokenStatistics, prepare_rows
+from isotrope.statistics import (
+    Moments,
+    Points,
+    QueriedPoints,
+    SequenceSpectra,
+    SequenceStatistics,
+    TextLengths,
+    TokenStatistics,
+    prepare_rows,
+)
 
 CLOSED = [m for m in MEASURES if m.null is not None]
 
@@ -29,10 +40,21 @@ def rows(n: int, d: int, seed: int) -> tuple[np.ndarray, Rows]:
 @pytest.mark.parametrize("m", CLOSED, ids=lambda m: m.name)
 @pytest.mark.parametrize(("n", "d"), [(600, 8), (360, 40)])
 def test_closed_forms_are_the_mean_of_simulated_values(m: object, n: int, d: int) -> None:
-    kinds = {"moments": Moments, "tokens": TokenStatistics, "sequences": SequenceStatistics, "sample": Points}
-    found = [m(kinds[m.needs].of(prepare_rows(*rows(n, d, seed)))) for seed in range(60)]  # type: ignore
+    found = [m(make_statistic(m.needs, n, d, seed)) for seed in range(60)]  # type: ignore[operator,attr-defined]
     error = np.std(found) / np.sqrt(len(found))
-    assert abs(np.mean(found) - m.null(n, d)) < 4 * error  # type: ignore[attr-defined]
+    slack = 0.003 if m.needs == "queries" else 1e-12  # type: ignore[attr-defined]  # 0.01 is that of endless documents
+    assert abs(np.mean(found) - m.null(n, d)) < 4 * error + slack  # type: ignore[attr-defined]
+
+
+def make_statistic(need: str, n: int, d: int, seed: int) -> Any:
+    if need == "queries":
+        return QueriedPoints.of(rows(n, d, seed)[0], rows(n, d, seed + 1_000)[0])
+    if need == "texts":
+        points = Points.of(prepare_rows(rows(n, d, seed)[0]))
+        lengths = np.random.default_rng(seed).integers(1, 1_000, n).tolist()
+        return TextLengths.of(points, dict(enumerate(lengths)))
+    kinds = {"moments": Moments, "tokens": TokenStatistics, "sequences": SequenceStatistics, "sample": Points}
+    return kinds[need].of(prepare_rows(*rows(n, d, seed)))
 
 
 def test_which_measures_have_a_closed_form() -> None:
@@ -124,4 +146,4 @@ def test_the_null_of_a_sample_has_its_number_and_length() -> None:
         for name in names:
             seen = [v[name] for v in values]
             assert found.get(name).n == 500
-            assert abs(found.get(name).null - np.mean(seen)) < 4 * np.std(seen), name
+            assert abs(found.get(name).null - np.mean(seen)) <= 4 * np.std(seen), name

@@ -27,14 +27,9 @@ def test_a_scan_reads_all_of_them_beside_interval_and_null() -> None:
         assert r.value == pytest.approx(m(ROWS), rel=1e-9)
 
 
-def test_the_default_is_what_one_pass_gives() -> None:
-    assert {MEASURES.get(r.measure).needs for r in isotrope.scan(vectors=ROWS).readings} <= {
-        "moments",
-        "tokens",
-        "sequences",
-        "spectra",
-        "layers",
-    }
+def test_the_default_of_vectors_is_moments_and_search() -> None:
+    groups = {MEASURES.get(r.measure).group for r in isotrope.scan(vectors=ROWS).readings}
+    assert groups == {"moments", "search"}
 
 
 def test_what_compares_two_spaces_is_refused_and_left_out() -> None:

@@ -27,7 +27,7 @@ from isotrope.statistics import (
 from isotrope.statistics.saved_arrays import ABSOLUTE, RELATIVE, decode_rows, encode_rows
 from isotrope.statistics.tridiagonal import eigenvalues, spectra
 
-OPTIONAL = {"token", "position", "special"}
+OPTIONAL = {"token", "position", "special", "norms"}
 D = 5
 
 

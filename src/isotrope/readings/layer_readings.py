@@ -216,6 +216,10 @@ def measure(
     if names is None:
         chosen = [m for m in chosen if m.needs == "moments"]
     check_no_images(chosen)
+    asked = () if names is None else names.split(",") if isinstance(names, str) else names
+    named = {name.strip() for name in asked}
+    # A group leaves out what rows alone do not give; a measure that is named is refused below.
+    chosen = [m for m in chosen if m.needs not in ("queries", "texts") or m.name in named]
     chosen = list({m.name: m for m in (*chosen, *select_variants(chosen, variant))}.values())
     if other := [m for m in chosen if m.needs not in ("moments", "sample", "cells")]:
         raise InputError(f"{other[0].name} cannot be taken from rows alone: it needs {other[0].needs}; use scan.")

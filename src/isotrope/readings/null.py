@@ -10,6 +10,7 @@ import threading
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln
 
 from isotrope.compute.arrays import compute_squared_lengths
 from isotrope.errors import Undefined
@@ -29,6 +30,7 @@ from isotrope.statistics import (
     UsableRows,
     prepare_rows,
 )
+from isotrope.statistics.norm_moments import NormMoments
 
 #: Up to this many numbers the rows themselves are drawn; beyond, their moments.
 _DRAW_ROWS_UP_TO = 2_000_000
@@ -50,6 +52,8 @@ def draw_isotropic_moments(n: int, d: int) -> Moments:
     lower[np.diag_indices(d)] = np.sqrt(rng.chisquare(n - 1 - np.arange(d)))
     scatter = (lower @ lower.T) / d
     mean, unit_mean = rng.standard_normal((2, d)) / np.sqrt(n * d)
+    length, deviation = _compute_length(d)
+    norms = NormMoments(length + deviation * rng.standard_normal() / math.sqrt(n), deviation**2 * rng.chisquare(n - 1))
     return Moments(
         n=n,
         mean=mean,
@@ -57,7 +61,14 @@ def draw_isotropic_moments(n: int, d: int) -> Moments:
         unit_mean=unit_mean,
         unit_scatter=n * (1.0 - float(unit_mean @ unit_mean)),
         energy=float(scatter.trace()) + n * float(mean @ mean),
+        norms=norms,
     )
+
+
+def _compute_length(d: int) -> tuple[float, float]:
+    """Mean and standard deviation of the length of a row from N(0, I/d), a χ variable over √d."""
+    mean = math.sqrt(2.0 / d) * math.exp(float(gammaln((d + 1) / 2.0) - gammaln(d / 2.0)))
+    return mean, math.sqrt(max(0.0, 1.0 - mean**2))
 
 
 def draw_isotropic_points(n: int, d: int) -> Points:

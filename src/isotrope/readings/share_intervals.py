@@ -13,5 +13,5 @@ def widen_for_share(ends: tuple[float, float], share: float, n: int) -> tuple[fl
     >>> [round(end, 4) for end in widen_for_share((0.0, 0.0), 0.0, 1000)]
     [0.0, 0.0038]
     """
-    low, high = stats.binomtest(round(share * n), n).proportion_ci(method="wilson")
+    low, high = map(float, stats.binomtest(round(share * n), n).proportion_ci(method="wilson"))
     return ends[0] + min(0.0, low - ends[0]), ends[1] + max(0.0, high - ends[1])

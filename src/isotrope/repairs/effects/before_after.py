@@ -165,10 +165,10 @@ class _NeedsLengths(Exception):
 
 
 class _WithoutLengths(Moments):
-    """Moments through a map: asked for those of unit rows, which are NaN, they refuse, so that no NaN is compared."""
+    """Moments through a map: asked for those of unit rows or of lengths, which are NaN, they refuse."""
 
     def __getattribute__(self, name: str) -> Any:
-        if name in ("unit_mean", "unit_scatter"):
+        if name in ("unit_mean", "unit_scatter", "norms"):
             raise _NeedsLengths
         return super().__getattribute__(name)
 
