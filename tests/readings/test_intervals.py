@@ -34,6 +34,7 @@ from isotrope.statistics import (
     TokenTable,
     prepare_rows,
 )
+from isotrope.statistics.norm_moments import NormMoments
 
 Draw = Callable[[np.random.Generator], tuple[np.ndarray, Rows]]
 ESTIMATES = {

@@ -43,7 +43,7 @@ class Words(HTMLParser):
     ("rows", "word", "worst"),
     [
         (_rows(3000, 16), "Healthy", 0),
-        (_rows(3000, 16) + 4.0, "Collapsed", 3),
+        (_rows(3000, 16) + 4.0, "Narrow", 1),  # its neighbours are sound
         (_rows(3000, 16) + 0.8, "Leaning", 1),  # drifted by c in every coordinate: mean cosine about c²/(1 + c²)
         (_rows(3000, 2) @ _rows(2, 40), "Few directions", 2),
         (_rows(20, 4), "Too few rows", None),

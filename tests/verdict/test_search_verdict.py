@@ -59,7 +59,7 @@ def test_a_narrow_cone_alone_takes_a_threshold_and_no_repair() -> None:
     (statement,) = verdict.statements
     assert statement.level == 1
     assert "`isotrope calibrate 'my rows.npy' --false-accept 1e-4`" in statement.text
-    assert "advise" not in statement.text
+    assert "`isotrope advise 'my rows.npy'`" in statement.text
     next_command = suggest_command(judged, Input(vectors="my rows.npy"), Path("run"))
     assert next_command == "isotrope calibrate 'my rows.npy' --false-accept 1e-4"
 

@@ -13,8 +13,8 @@ from isotrope.verdict.thresholds import DUPLICATES, SEARCH_THRESHOLDS, Threshold
 #: Words of search that say whether neighbours can be trusted: without them a narrow cone is no harm to search.
 _NEIGHBOURS_FAIL = ("hubs", "never found", "no contrast")
 
-#: Words for cones.
-_CONES = ("collapsed", "narrow", "leaning")
+#: Words for cones that raise the cosines of unrelated rows far above 0.
+_CONES = ("collapsed", "narrow")
 
 #: What to do about a cone that does not hurt search.
 CALIBRATE = "isotrope calibrate"
@@ -108,8 +108,9 @@ def _say_narrow(findings: Findings, cone: Statement) -> Statement:
     assert contrast is not None
     text = (
         f"Narrow: cosines of unrelated rows are high (mean cosine {cosine.value:.3f}), but the order of neighbours "
-        f"does not suffer (hub share {hubs.value:.3f}, relative contrast {contrast.value:.2f}). Calibrate a threshold "
-        f"instead of a repair: `{CALIBRATE} {_name_input(findings)} --false-accept 1e-4`."
+        f"does not suffer (hub share {hubs.value:.3f}, relative contrast {contrast.value:.2f}). Calibrate a threshold: "
+        f"`{CALIBRATE} {_name_input(findings)} --false-accept 1e-4`. Whether a repair helps besides depends on the "
+        f"model: `isotrope advise {_name_input(findings)}`."
     )
     return Statement(1, text, cone.layers, cone.sure)
 
