@@ -39,6 +39,9 @@ _STATE = "state.json"
 #: What runs of earlier versions did not say.
 _BEFORE = {"engine": "local"}
 
+#: Measures of moments that version 0.1 did not have: a scan that it began is resumed with them.
+_ADDED = ("norm_variation", "participation_ratio")
+
 
 class Checkpoints:
     """The numbered checkpoints of a run that has not finished."""
@@ -120,13 +123,20 @@ def describe_task(source: Source, settings: dict[str, Any]) -> dict[str, Any]:
     return task
 
 
+def _leave_out_added(name: str, now: Any, started: dict[str, Any]) -> Any:
+    """A setting without the measures that groups have had since version 0.1, where that version began the run."""
+    if name != "measures":
+        return now
+    return [measure for measure in now if measure not in _ADDED or measure in started.get(name, ())]
+
+
 def check_same_task(folder: Path, task: dict[str, Any], started: dict[str, Any]) -> None:
     """Refuse to continue a run that was started with another input or with other options."""
     differing = [
         name
         for part in ("source", "settings")
         for name in task[part]
-        if task[part][name] != started[part].get(name, _BEFORE.get(name))
+        if _leave_out_added(name, task[part][name], started[part]) != started[part].get(name, _BEFORE.get(name))
     ]
     if differing:
         raise StoreError(
